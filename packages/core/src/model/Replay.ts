@@ -64,6 +64,7 @@ export interface Fold {
   /** Takes one decoded line. `number` is 1-based. */
   readonly add: (line: Json.Json | undefined, number: number) => void
   readonly fault: (number: number, problem: string) => void
+  /** A snapshot: lines added later do not show in it. */
   readonly result: () => Replay
 }
 
@@ -102,14 +103,14 @@ export const make = (): Fold => {
     },
     result: () => ({
       meta: state.meta,
-      entries: state.entries,
+      entries: [...state.entries],
       grants: state.grants,
       pending: [...state.pending.values()],
       settled: [...state.settled.values()],
-      contextCarriers: state.carriers,
-      custom: state.custom,
+      contextCarriers: new Map(state.carriers),
+      custom: [...state.custom],
       lines: state.lines,
-      faults: state.faults
+      faults: [...state.faults]
     })
   }
 }
