@@ -36,7 +36,7 @@ const steps = {
         ["dependency-cruiser@17.4.3", "typescript@5.9.3"],
         ["depcruise", ...files("packages/*/src"), "--config", ".dependency-cruiser.cjs", "--output-type", "err-long"]
       ),
-      /\((\d+) modules/,
+      /(\d+) modules/,
       sourceCount()
     ),
   sources: Sources.check,

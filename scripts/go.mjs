@@ -25,6 +25,7 @@ const tasks = {
   test: [vitest],
   "test:slow": [[...vitest, "--mode", "slow"]],
   check: [["scripts/check.mjs"]],
+  "check:selftest": [["scripts/check.selftest.mjs"]],
   trace: [["scripts/trace.mjs"]],
   barrels: [["scripts/barrels.mjs"]],
   format: [["node_modules/prettier/bin/prettier.cjs", "--write", ".", "--log-level", "warn"]],
