@@ -17,7 +17,7 @@ const texts = (replay: Replay.Replay) => Replay.messages(replay).map((message) =
 describe("FaultyTranscript", () => {
   for (const how of ["landed", "lost", "torn"] as const) {
     const survivors = how === "landed" ? ["a", "b", "c"] : ["a", "b"]
-    it.effect(`F1 F2 a crash on the middle line of a batch, ${how}`, () =>
+    it.effect(`a crash on the middle line of a batch, ${how} (F1, F2)`, () =>
       Effect.gen(function* () {
         const memory = yield* MemoryTranscript.make()
         const faulty = yield* FaultyTranscript.make(memory, FaultyTranscript.crash(2, how))
@@ -41,7 +41,7 @@ describe("FaultyTranscript", () => {
     )
   }
 
-  it.effect("F3 P2 an append fails, writes nothing, and the next one works", () =>
+  it.effect("an append fails, writes nothing, and the next one works (F3, P2)", () =>
     Effect.gen(function* () {
       const memory = yield* MemoryTranscript.make()
       const faulty = yield* FaultyTranscript.make(memory, FaultyTranscript.fail(1))

@@ -21,7 +21,7 @@ const reads = (script: Script.Script, asked = request("hi")) => {
 }
 
 describe("Script", () => {
-  it.effect("S1 S3 plays chunks one read at a time and ends in one Finished", () =>
+  it.effect("plays chunks one read at a time and ends in one Finished (S1, S3)", () =>
     Effect.gen(function* () {
       const script = Script.make([
         { chunks: ["Hel", [Backend.Chunk.Alive(), Backend.Chunk.Text({ text: "lo" })]], usage: { totalTokens: 3 } }
@@ -37,7 +37,7 @@ describe("Script", () => {
     })
   )
 
-  it.effect("S1 a request too many is a defect that says so", () =>
+  it.effect("a request too many is a defect that says so (S1)", () =>
     Effect.gen(function* () {
       const script = Script.make([Script.say("one")])
       yield* reads(script)
@@ -46,7 +46,7 @@ describe("Script", () => {
     })
   )
 
-  it.effect("S2 keeps what was sent when it was sent, and a step may read it", () =>
+  it.effect("keeps what was sent when it was sent, and a step may read it (S2)", () =>
     Effect.gen(function* () {
       const grown = [Message.user("a")]
       const script = Script.make([(sent, index) => Script.say(`${index}: ${sent.messages.length}`)])

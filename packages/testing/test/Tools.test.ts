@@ -14,7 +14,7 @@ const invocation = (callId: string, name: string): Tool.Invocation => ({
 })
 
 describe("Tools", () => {
-  it.effect("T1 T2 records order, times and ends, of an interrupted call too", () =>
+  it.effect("records order, times and ends, of an interrupted call too (T1, T2)", () =>
     Effect.gen(function* () {
       const tools = Tools.make([
         Tools.tool("slow", Tools.after("2 seconds", Tools.answer("done"))),

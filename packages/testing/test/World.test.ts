@@ -23,11 +23,11 @@ const race = Effect.gen(function* () {
 })
 
 describe("World", () => {
-  it("W1 replays a seed exactly", async () => {
+  it("replays a seed exactly (W1)", async () => {
     assert.deepStrictEqual(await World.run(race, { seed: 7 }), await World.run(race, { seed: 7 }))
   })
 
-  it("W1 W2 explores both orders of one instant, an hour of virtual time each", async () => {
+  it("explores both orders of one instant, an hour of virtual time each (W1, W2)", async () => {
     const began = performance.now()
     const results = await World.seeds({ count: 200 }, (seed) => World.run(race, { seed }))
     const wins = results.filter((result) => result.winner === "answer").length
@@ -37,7 +37,7 @@ describe("World", () => {
     assert.isBelow(performance.now() - began, 20_000)
   })
 
-  it("W3 names a deadlock with its seed and its time", async () => {
+  it("names a deadlock with its seed and its time (W3)", async () => {
     const stuck = Effect.andThen(Effect.sleep(5), Effect.never)
     const error = await World.run(stuck, { seed: 3 }).then(
       () => undefined,
@@ -47,7 +47,7 @@ describe("World", () => {
     assert.strictEqual(error.message, "seed 3: at 5 ms of virtual time every fiber waits and none sleeps")
   })
 
-  it("W3 ends an effect that never ends", async () => {
+  it("ends an effect that never ends (W3)", async () => {
     const endless = Effect.forever(Effect.sleep("1 second"))
     const error = await World.run(endless, { seed: 3, maxSteps: 500 }).then(
       () => undefined,
@@ -57,7 +57,7 @@ describe("World", () => {
     assert.match(error.message, /^seed 3: not at an end after 500 steps/)
   })
 
-  it("W4 leaves a detached fiber behind", async () => {
+  it("leaves a detached fiber behind (W4)", async () => {
     const leaves = Effect.gen(function* () {
       yield* Effect.forkDetach(Effect.forever(Effect.sleep("1 second")))
       yield* Effect.sleep("1 minute")

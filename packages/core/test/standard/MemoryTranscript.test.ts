@@ -15,7 +15,7 @@ const line = (content: string): TranscriptLine.Draft => ({
 })
 
 describe("MemoryTranscript", () => {
-  it.effect("P1 M1 stamps id and time, keeps the text and folds it", () =>
+  it.effect("stamps id and time, keeps the text and folds it (P1, M1)", () =>
     Effect.gen(function* () {
       const transcript = yield* MemoryTranscript.make()
       yield* TestClock.adjust("90 seconds")
@@ -34,7 +34,7 @@ describe("MemoryTranscript", () => {
     })
   )
 
-  it.effect("P1 a replay is a picture: later lines do not show in it", () =>
+  it.effect("a replay is a picture: later lines do not show in it (P1)", () =>
     Effect.gen(function* () {
       const transcript = yield* MemoryTranscript.make()
       yield* transcript.append([line("one")])
@@ -56,7 +56,7 @@ describe("MemoryTranscript", () => {
     })
   )
 
-  it.effect("M2 appends that run side by side do not mix their lines", () =>
+  it.effect("appends that run side by side do not mix their lines (M2)", () =>
     Effect.gen(function* () {
       const transcript = yield* MemoryTranscript.make()
       yield* Effect.forEach(
