@@ -1,0 +1,58 @@
+/**
+ * The wire protocols a model of the configuration may speak: one line of the table each. The schema of every entry is published;
+ * its code is loaded when a model of it is used.
+ */
+import * as Schema from "effect/Schema"
+
+const optional = Schema.optionalKey
+const Positive = Schema.Int.check(Schema.isGreaterThan(0))
+
+/** What every model may say about its sizes; a window enables preflight, compaction and length verdicts. */
+const sizes = {
+  maxTokens: optional(Positive.annotate({ description: "Completion cap sent with every request." })),
+  contextWindow: optional(
+    Positive.annotate({ description: "Tokens the model can hold: request and answer together." })
+  ),
+  completionReserve: optional(
+    Positive.annotate({ description: "Tokens kept free for the answer. Default: maxTokens, else 1024." })
+  )
+}
+
+const remote = {
+  model: Schema.NonEmptyString.annotate({ description: "The model's name as the server knows it." }),
+  apiKeyEnv: optional(
+    Schema.NonEmptyString.annotate({
+      description: "Environment variable that holds the API key. Keys never stand in this file."
+    })
+  ),
+  ...sizes
+}
+
+export const OpenAiChat = Schema.Struct({
+  protocol: Schema.Literal("openai-chat"),
+  baseUrl: optional(
+    Schema.NonEmptyString.annotate({
+      description: "Up to and without /chat/completions. Default https://api.openai.com/v1."
+    })
+  ),
+  ...remote,
+  includeUsage: optional(
+    Schema.Boolean.annotate({
+      description: "Ask for usage on a stream. Off by default for a server that is not known to take it."
+    })
+  )
+}).annotate({ description: "Any server with an OpenAI-compatible chat completions endpoint." })
+
+/** The table. A protocol that is not here does not exist for the configuration. */
+export const protocols = [OpenAiChat] as const
+
+export const Model = Schema.Union(protocols)
+export type Model = typeof Model.Type
+
+export const names: ReadonlyArray<Model["protocol"]> = protocols.map((protocol) => protocol.fields.protocol.literal)
+
+/** Whether entries of this model's protocol have a key, given or not. */
+export const takes = (model: Model, key: string): boolean =>
+  protocols.some(
+    (protocol) => protocol.fields.protocol.literal === model.protocol && Object.hasOwn(protocol.fields, key)
+  )
