@@ -144,12 +144,23 @@ const plants = [
   ],
   ["sources", `${core}/model/Json.ts`, append("// @ts-ignore\nexport const planted = 1"), /silences the compiler/],
   ["sources", `${core}/engine/Planted.ts`, () => "export const planted = 1\n", /has no place in/],
-  ["sources", `${core}/engine/Work.ts`, append("export const planted = { _tag: 'RunFailed' }"), /is made by .*Closing/],
+  [
+    "sources",
+    `${core}/engine/Work.ts`,
+    append("export const planted = { _tag: 'RunFailed' }"),
+    /is written by .*Closing/
+  ],
   [
     "sources",
     `${core}/engine/Work.ts`,
     append("export const planted = (backend: { stream: () => void }) => backend.stream()"),
     /belongs to .*Attempt/
+  ],
+  [
+    "sources",
+    `${core}/engine/Work.ts`,
+    append('export const planted = { type: "message" as const }'),
+    /is written by .*Commit/
   ],
   ["unused", `${core}/model/Json.ts`, append("export const planted = 1"), /planted/],
   ["unused", `${core}/model/Planted.ts`, () => "export const alone = 1\n", /Planted\.ts/],

@@ -28,17 +28,29 @@ const forbiddenCalls = new Set([
 ])
 const forbiddenNames = new Set(["process", "globalThis"])
 
-/** Who alone may call a method of a port, or make an event. Paths are inside packages/core/src. */
+/**
+ * Who alone may call a method of a port, or write down a fact: [what, the files of packages/core/src, where the rule holds].
+ * Events are told by their `_tag`, durable lines by their `type`.
+ */
 export const writers = {
   calls: [
-    {
-      method: /^(backend|self|model|link)\w*\.stream$/i,
-      only: ["engine/Attempt.ts", "standard/Summary.ts"],
-      in: /(engine|standard)\//
-    },
-    { method: /^(provider|tools?)\w*\.execute$/i, only: ["engine/Dispatch.ts"], in: /engine\// }
+    [/^(backend|self|model|link)\w*\.stream$/i, ["engine/Attempt.ts", "standard/Summary.ts"], /^(engine|standard)\//],
+    [/^(provider|tools?)\w*\.execute$/i, ["engine/Dispatch.ts"], /^engine\//],
+    [
+      /(^|\.)transcript\.append$/,
+      ["engine/Commit.ts", "engine/Grants.ts", "engine/Resume.ts"],
+      /^(engine|standard|agent)\//
+    ]
   ],
-  events: [{ tags: ["RunCompleted", "RunFailed", "RunCancelled"], only: ["engine/Closing.ts"], in: /engine\// }]
+  facts: [
+    ["_tag", ["RunCompleted", "RunFailed", "RunCancelled"], ["engine/Closing.ts"]],
+    ["type", ["message"], ["engine/Commit.ts"]],
+    ["type", ["tool-dispatched"], ["engine/Dispatch.ts"]],
+    ["type", ["tool-settled"], ["engine/Settle.ts"]],
+    ["type", ["compaction", "elision"], ["engine/Compact.ts"]],
+    ["type", ["grants"], ["engine/Grants.ts"]],
+    ["type", ["run-context"], ["engine/Resume.ts"]]
+  ]
 }
 
 const outside = ({ node, parents, report }) => {
@@ -69,17 +81,17 @@ const singleWriter = ({ node, parents, path, report }) => {
   const own = path.replace("packages/core/src/", "")
   if (node.type === "CallExpression") {
     const callee = dotted(node.callee) ?? ""
-    for (const rule of writers.calls) {
-      if (rule.in.test(own) && rule.method.test(callee) && !rule.only.includes(own)) {
-        report(`${callee}() belongs to ${rule.only.join(" and ")} alone`)
+    for (const [method, only, within] of writers.calls) {
+      if (within.test(own) && method.test(callee) && !only.includes(own)) {
+        report(`${callee}() belongs to ${only.join(" and ")} alone`)
       }
     }
   }
-  if (node.type === "Property" && node.key.name === "_tag" && parents.at(-1)?.type === "ObjectExpression") {
-    for (const rule of writers.events) {
-      if (rule.in.test(own) && rule.tags.includes(node.value.value) && !rule.only.includes(own)) {
-        report(`the event ${node.value.value} is made by ${rule.only.join(" and ")} alone`)
-      }
+  if (node.type !== "Property" || parents.at(-1)?.type !== "ObjectExpression" || !own.startsWith("engine/")) return
+  const value = node.value.type === "TSAsExpression" ? node.value.expression.value : node.value.value
+  for (const [key, values, only] of writers.facts) {
+    if (node.key.name === key && values.includes(value) && !only.includes(own)) {
+      report(`${key} "${value}" is written by ${only.join(" and ")} alone`)
     }
   }
 }
