@@ -20,10 +20,13 @@ export class WriteFailed extends Schema.TaggedError<WriteFailed>()("WriteFailed"
 export class Locked extends Schema.TaggedError<Locked>()("Locked", {
   pid: Schema.Int,
   host: Schema.String,
-  since: Schema.String
+  since: Schema.String,
+  /** What to do about an owner that cannot be judged from here. */
+  advice: Schema.optionalKey(Schema.String)
 }) {
   override get message(): string {
-    return `it is open for writing in process ${this.pid} on ${this.host} since ${this.since}`
+    const owner = `it is open for writing in process ${this.pid} on ${this.host} since ${this.since}`
+    return this.advice === undefined ? owner : `${owner}; ${this.advice}`
   }
 }
 
