@@ -30,9 +30,11 @@ export interface Entry {
 export interface PendingOperation extends ToolDispatched {
   readonly opId: string
   readonly dispatchedAt: string
+  /** What its tool message says, when there is one: it came back and only its settle line was lost (L-TOOL-05). */
+  readonly answered?: Outcome
 }
 
-export interface SettledOperation extends PendingOperation {
+export interface SettledOperation extends Omit<PendingOperation, "answered"> {
   readonly outcome: Outcome
   readonly reason?: string
   readonly settledAt: string
@@ -183,6 +185,12 @@ const addMessage = (state: State, id: string, payload: Json.JsonObject): string 
       ? { injected: typeof opId === "string" ? { kind: injected, opId } : { kind: injected } }
       : {})
   })
+  if (message.role === "tool") {
+    const answered = mark === "outcome-unknown" ? mark : isError === true ? "failed" : "completed"
+    for (const operation of state.pending.values()) {
+      if (operation.callId === message.toolCallId) state.pending.set(operation.opId, { ...operation, answered })
+    }
+  }
   return undefined
 }
 
@@ -306,9 +314,10 @@ const settle = (state: State, ts: string, payload: Json.JsonObject): string | un
       ? `tool-settled: ${opId} was settled before`
       : `tool-settled: ${opId} was never dispatched`
   }
+  const { answered: _, ...handedOver } = operation
   state.pending.delete(opId)
   state.settled.set(opId, {
-    ...operation,
+    ...handedOver,
     outcome,
     settledAt: ts,
     ...(typeof reason === "string" ? { reason } : {})

@@ -1,0 +1,118 @@
+/**
+ * One send to one backend. It returns what happened; what to do about it is RoundTrip's.
+ *
+ * A1. Tokens are emitted as they arrive, one event for one read, inside the attempt's frame (L-STREAM-01).
+ * A2. The clock measures silence, never duration (L-TIME-01, -02). A clock that jumped (the machine slept) is no silence (S12).
+ * A3. Ending the wait interrupts the stream, which aborts the request (L-CANC-02, L-TIME-03).
+ */
+import * as Cause from "effect/Cause"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Stream from "effect/Stream"
+import * as Backend from "../port/Backend.ts"
+import type { Live } from "./Live.ts"
+
+export type Sent = Data.TaggedEnum<{
+  Replied: { readonly reply: Backend.Reply; readonly latencyMs: number }
+  Failed: { readonly error: Backend.BackendError; readonly rawText: string }
+  Cancelled: {}
+}>
+export const Sent = Data.taggedEnum<Sent>()
+
+export interface Framing {
+  readonly backend: Backend.Backend
+  readonly backendIndex: number
+  readonly round: number
+  readonly attempt: number
+}
+
+/** Growing record of one answer. */
+interface Hearing {
+  text: string
+  lastHeard: number
+  reply: Backend.Reply | undefined
+}
+
+export const send = Effect.fnUntraced(function* (live: Live, request: Backend.Request, framing: Framing) {
+  const { attempt, backend, backendIndex, round } = framing
+  live.feed.emit({ _tag: "AttemptStarted", round, attempt, backendIndex, model: backend.model })
+  const began = live.now()
+  const hearing: Hearing = { text: "", lastHeard: began, reply: undefined }
+  const reading = Stream.runForEachArray(
+    Stream.suspend(() => backend.stream(request)),
+    (chunks) => Effect.sync(() => hear(live, framing, hearing, chunks))
+  )
+  const watchdog = yield* Effect.forkDetach(watch(live, hearing))
+  const ended = yield* live.sections.run(reading)
+  watchdog.interruptUnsafe()
+  if (ended._tag === "Finished") {
+    if (Exit.isFailure(ended.exit)) return Sent.Failed({ error: toError(ended.exit.cause), rawText: hearing.text })
+    return hearing.reply === undefined
+      ? Sent.Failed({ error: cut, rawText: hearing.text })
+      : Sent.Replied({ reply: hearing.reply, latencyMs: Math.round(live.now() - began) })
+  }
+  if (ended.reason === "cancelled") return Sent.Cancelled()
+  return Sent.Failed({ error: silent(live.settings.roundTripTimeoutMs), rawText: hearing.text })
+})
+
+const hear = (
+  live: Live,
+  { attempt, round }: Framing,
+  hearing: Hearing,
+  chunks: ReadonlyArray<Backend.Chunk>
+): void => {
+  hearing.lastHeard = live.now()
+  let text = ""
+  for (const chunk of chunks) {
+    switch (chunk._tag) {
+      case "Text":
+        text = text === "" ? chunk.text : text + chunk.text
+        break
+      case "Finished":
+        hearing.reply = chunk.reply
+        break
+      case "Reasoning":
+      case "ToolArguments":
+      case "Alive":
+        break
+    }
+  }
+  if (text === "") return
+  hearing.text += text
+  live.feed.emit({ _tag: "Token", text, round, attempt })
+}
+
+/** How much later than asked a sleep may end before the clock is taken to have jumped. */
+const jumpMs = 10_000
+
+const watch = (live: Live, hearing: Hearing): Effect.Effect<void> => {
+  const limit = live.settings.roundTripTimeoutMs
+  const look: Effect.Effect<void> = Effect.suspend(() => {
+    const left = hearing.lastHeard + limit - live.now()
+    if (left <= 0) return Effect.sync(() => live.sections.stop("timeout"))
+    const due = live.now() + left
+    return Effect.flatMap(Effect.sleep(left), () => {
+      if (live.now() - due > jumpMs) hearing.lastHeard = live.now()
+      return look
+    })
+  })
+  return look
+}
+
+const silent = (ms: number): Backend.BackendError =>
+  new Backend.BackendError({ reason: new Backend.TimedOut({ seconds: ms / 1000, waitedFor: "content" }) })
+
+const cut = new Backend.BackendError({
+  reason: new Backend.BadResponse({ problem: "cut", detail: "the answer ended without saying that it was finished" })
+})
+
+/** A defect of a backend ends its attempt, not the run. */
+const toError = (cause: Cause.Cause<Backend.BackendError>): Backend.BackendError => {
+  const squashed = Cause.squash(cause)
+  if (squashed instanceof Backend.BackendError) return squashed
+  const detail = squashed instanceof Error ? squashed.message : String(squashed)
+  return new Backend.BackendError({
+    reason: new Backend.BadResponse({ problem: "malformed", detail: `the backend broke: ${detail}` })
+  })
+}

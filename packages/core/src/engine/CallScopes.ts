@@ -1,0 +1,52 @@
+/** The CallScope of one run: what a provider says becomes an event of that run, and nothing once it ended (L-SHIM). */
+import * as Effect from "effect/Effect"
+import type * as Json from "../model/Json.ts"
+import type { CallScope } from "../port/CallScope.ts"
+import type { Feed } from "./Feed.ts"
+import type { InFlight } from "./InFlight.ts"
+
+interface Handles {
+  readonly runId: string
+  readonly feed: Feed
+  readonly inFlight: InFlight
+  readonly now: () => number
+}
+
+export const make = ({ feed, inFlight, now, runId }: Handles, syncGrants: () => Effect.Effect<void>): CallScope => ({
+  runId,
+  live: Effect.sync(() => !feed.isClosed()),
+  log: (level, logger, data) => Effect.sync(() => void feed.emit({ _tag: "Log", level, logger, data })),
+  progress: ({ callId, message, progress, total }) =>
+    Effect.sync(() => {
+      if (!inFlight.has(callId)) return
+      feed.emit({
+        _tag: "ToolProgress",
+        id: callId,
+        progress,
+        ...(total === undefined ? {} : { total }),
+        ...(message === undefined ? {} : { message })
+      })
+    }),
+  asking: <A extends Json.Json, E, R>(request: Json.JsonObject, ask: Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => {
+      const tool = typeof request["tool"] === "string" ? { tool: request["tool"] } : {}
+      feed.emit({ _tag: "AskPending", request, ...tool })
+      inFlight.askBegan(now())
+      let answer: { readonly answer?: Json.Json } = {}
+      return ask.pipe(
+        Effect.tap((given) =>
+          Effect.sync(() => {
+            answer = { answer: given }
+          })
+        ),
+        // Whether it was answered, failed or was interrupted: an AskPending is never left open (L-SHIM-05).
+        Effect.ensuring(
+          Effect.sync(() => {
+            inFlight.askEnded(now())
+            feed.emit({ _tag: "AskAnswered", request, ...answer })
+          })
+        )
+      )
+    }),
+  grantsChanged: Effect.suspend(() => (feed.isClosed() ? Effect.void : syncGrants()))
+})

@@ -1,0 +1,90 @@
+/**
+ * Exactly one terminal event, and the outcome that goes with it.
+ *
+ * E1. The result is kept before the terminal event is published, in one step (L-RUN-04).
+ * E2. A defect of the driver ends the run like any failure: nobody who awaits it hangs (L-RUN-08).
+ */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Marker from "../decide/Marker.ts"
+import type * as RunEvent from "../model/RunEvent.ts"
+import * as RunFailure from "../model/RunFailure.ts"
+import * as RunOutcome from "../model/RunOutcome.ts"
+import type { Live } from "./Live.ts"
+import * as Spending from "./Spending.ts"
+import type { RunEnd } from "./RoundOutcome.ts"
+
+export interface Ending {
+  readonly terminal: RunEvent.Terminal
+  readonly outcome: RunOutcome.RunOutcome
+  readonly result: Exit.Exit<RunOutcome.RunOutcome, RunOutcome.RunFailed | RunOutcome.RunCancelled>
+}
+
+export const ending = (live: Live, exit: Exit.Exit<RunEnd, RunFailure.RunFailure>): Ending => {
+  if (Exit.isFailure(exit)) return failed(live, toFailure(exit.cause))
+  return exit.value._tag === "Completed" ? completed(live, exit.value) : cancelled(live, exit.value)
+}
+
+const base = (live: Live) => ({
+  messages: [...live.state.conversation.messages],
+  rounds: live.state.round,
+  attempts: [...live.state.attempts],
+  ...Spending.record(live)
+})
+
+const completed = (live: Live, { final, reason }: Extract<RunEnd, { readonly _tag: "Completed" }>): Ending => {
+  const named = reason === undefined ? {} : { reason }
+  const outcome: RunOutcome.RunOutcome = { outcome: "completed", final, ...base(live), ...named }
+  const messageCount = outcome.messages.length
+  return {
+    outcome,
+    result: Exit.succeed(outcome),
+    terminal: { _tag: "RunCompleted", final, rounds: outcome.rounds, messageCount, ...named }
+  }
+}
+
+const cancelled = (live: Live, { stage }: Extract<RunEnd, { readonly _tag: "Cancelled" }>): Ending => {
+  const outcome: RunOutcome.RunOutcome = { outcome: "cancelled", final: "", ...base(live) }
+  return {
+    outcome,
+    result: Exit.fail(new RunOutcome.RunCancelled({ outcome })),
+    terminal: { _tag: "RunCancelled", stage, ...(live.state.round === 0 ? {} : { round: live.state.round }) }
+  }
+}
+
+const failed = (live: Live, reason: RunFailure.Reason): Ending => {
+  const error = reason.message
+  const named = reason.reason === undefined ? {} : { reason: reason.reason }
+  const markers = handedBack(live, reason)
+  const outcome: RunOutcome.RunOutcome = { outcome: "failed", final: "", ...base(live), error, ...named, ...markers }
+  const at = live.state.round === 0 ? {} : { round: live.state.round }
+  return {
+    outcome,
+    result: Exit.fail(new RunOutcome.RunFailed({ reason, outcome })),
+    terminal: { _tag: "RunFailed", error, attempts: outcome.attempts, ...at, ...named, ...markers }
+  }
+}
+
+/** A failed closing turn may leave a collected prefix that is whole (L-MARK). */
+const handedBack = (live: Live, reason: RunFailure.Reason): Marker.Markers => {
+  if (reason._tag !== "SuspectReply") return {}
+  const { ledger, round, scratch } = live.state
+  return Marker.decide({
+    routing: live.settings.toolRouting,
+    handoffAfter: live.settings.handoffAfterToolRounds,
+    ledger,
+    round,
+    reason: reason.reason,
+    failures: scratch.failures,
+    compacted: scratch.compacted,
+    cancelled: live.sections.isCancelled(),
+    capReached: Spending.reached(live) !== undefined
+  })
+}
+
+const toFailure = (cause: Cause.Cause<RunFailure.RunFailure>): RunFailure.Reason => {
+  const squashed = Cause.squash(cause)
+  if (squashed instanceof RunFailure.RunFailure) return squashed.reason
+  const detail = squashed instanceof Error ? squashed.message : String(squashed)
+  return new RunFailure.DriverCrashed({ detail })
+}

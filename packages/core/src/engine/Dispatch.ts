@@ -1,0 +1,167 @@
+/**
+ * Puts one group down and waits for answer, clock or cancel.
+ *
+ * D1. The dispatched lines are durable before the provider is called (T3).
+ * D2. The provider runs in the run's work set: giving up on the answer does not stop the work, and `drained` waits for it.
+ * D3. Deadline and cancel end the wait, then only offer; an answer that is there already wins (L-DL-13).
+ * D4. Nothing the provider does can fail the run: a defect is one error for each call (L-TOOL-09).
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Deadline from "../decide/Deadline.ts"
+import * as Wording from "../decide/Wording.ts"
+import * as Canonical from "../model/Canonical.ts"
+import * as Json from "../model/Json.ts"
+import type * as Operation from "../model/Operation.ts"
+import * as Tool from "../model/Tool.ts"
+import type * as TranscriptLine from "../model/TranscriptLine.ts"
+import { CallScope } from "../port/CallScope.ts"
+import type { ToolProvider } from "../port/ToolProvider.ts"
+import * as Commit from "./Commit.ts"
+import * as Live from "./Live.ts"
+import * as Settle from "./Settle.ts"
+import { type Settlement, Verdict } from "./Settlement.ts"
+
+export interface Group {
+  readonly provider: ToolProvider
+  readonly members: ReadonlyArray<Settlement>
+  /** Open envelopes of a dead process, adopted instead of written again, by call id (L-TAIL-08). */
+  readonly adopted: ReadonlyMap<string, string>
+}
+
+/** How the wait ended; every member is settled either way. */
+export type GroupEnd = "answered" | "deadline" | "cancelled"
+
+export const dispatch = Effect.fnUntraced(function* (at: Settle.Settling, group: Group) {
+  const { live } = at
+  yield* handOver(at, group)
+  live.inFlight.enter(group.members)
+  for (const { call } of group.members) {
+    live.feed.emit({ _tag: "ToolStarted", id: call.id, name: call.name, round: at.round })
+  }
+  const worker = yield* start(live, group)
+  const clock = yield* startClock(live, group.members)
+  const ended = yield* live.sections.run(
+    Effect.forEach(group.members, (settlement) => settlement.verdict, { discard: true })
+  )
+  if (clock !== undefined) clock.interruptUnsafe()
+  const end: GroupEnd =
+    ended._tag === "Stopped" ? (ended.reason === "cancelled" ? "cancelled" : "deadline") : "answered"
+  if (end !== "answered") yield* giveUp(live, group.members, { end, worker })
+  live.inFlight.leave()
+  for (const settlement of group.members) {
+    yield* Settle.settle(at, settlement, yield* settlement.verdict)
+  }
+  return end
+})
+
+/** Durable first, then the operations move. */
+const handOver = Effect.fnUntraced(function* (at: Settle.Settling, { adopted, members }: Group) {
+  const { live, round } = at
+  const fresh = members.filter(({ call }) => !adopted.has(call.id))
+  const ids = yield* Commit.lines(
+    live,
+    fresh.map((settlement) => envelope(settlement.operation(), live.runId, round))
+  )
+  const written = new Map(fresh.map(({ call }, index) => [call.id, ids[index]]))
+  for (const settlement of members) {
+    const id = settlement.call.id
+    settlement.dispatch(live.now(), adopted.get(id) ?? written.get(id))
+  }
+})
+
+const envelope = (operation: Operation.Operation, runId: string, round: number): TranscriptLine.Draft => ({
+  type: "tool-dispatched",
+  payload: {
+    callId: operation.callId,
+    tool: operation.tool,
+    arguments: operation.arguments,
+    argumentsDigest: Canonical.textDigest(operation.arguments),
+    idempotency: operation.idempotency,
+    runId,
+    round
+  }
+})
+
+const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider }: Group) {
+  const batch = members.map(({ call, operation }): Tool.Invocation => ({
+    callId: call.id,
+    operationId: operation().operationId,
+    name: call.name,
+    arguments: call.arguments
+  }))
+  const offer = (index: number, answer: Tool.Answer) => {
+    const settlement = members[index]
+    if (settlement === undefined || settlement.offer(Verdict.Spoke({ answer, at: live.now() }))) return
+    Live.log(live, "info", {
+      message: "an answer came after the call was given up; it was dropped",
+      tool: settlement.call.name,
+      callId: settlement.call.id
+    })
+  }
+  const work = Effect.suspend(() => provider.execute(batch)).pipe(
+    // Reading the answers is part of the supervised call: a lazy one is forced here (L-TOOL-11).
+    Effect.map((answers) => batch.map((invocation, index) => read(invocation, answers[index]))),
+    Effect.provideService(CallScope, live.callScope)
+  )
+  live.work.begin()
+  const fiber = yield* Effect.forkDetach(work, { startImmediately: true })
+  fiber.addObserver((exit) => {
+    if (Exit.isSuccess(exit)) exit.value.forEach((answer, index) => offer(index, answer))
+    else if (!Cause.hasInterruptsOnly(exit.cause)) {
+      const detail = describe(exit.cause)
+      batch.forEach(({ name }, index) => offer(index, Tool.failed(Wording.toolThrew(name, detail))))
+    } else batch.forEach((_, index) => offer(index, Tool.Answer.Lost({ message: "the call was interrupted" })))
+    live.work.end()
+  })
+  return fiber
+})
+
+const read = (invocation: Tool.Invocation, answer: Tool.Answer | string | undefined): Tool.Answer => {
+  if (answer === undefined || answer === null) return Tool.failed(Wording.noResult(invocation.name))
+  if (typeof answer === "string") return Tool.answered(answer)
+  return answer._tag === "Answered" ? { ...answer, content: Json.render(answer.content) } : answer
+}
+
+const describe = (cause: Cause.Cause<never>): string => {
+  const squashed = Cause.squash(cause)
+  return squashed instanceof Error ? squashed.message : Json.render(squashed)
+}
+
+/** A timer for the group, stood still while a human is asked. */
+const startClock = (live: Live.Live, members: ReadonlyArray<Settlement>) => {
+  const limit = live.settings.toolDeadlineMs
+  if (limit === undefined) return Effect.succeed(undefined)
+  const tick: Effect.Effect<void> = Effect.suspend(() =>
+    Deadline.Deadline.$match(
+      Deadline.look(
+        members.map((settlement) => settlement.operation()),
+        live.now(),
+        limit
+      ),
+      {
+        Passed: () => Effect.sync(() => live.sections.stop("deadline")),
+        Sleep: ({ ms }) => Effect.andThen(Effect.sleep(ms), tick),
+        Asking: () => Effect.andThen(live.inFlight.asksClosed, tick)
+      }
+    )
+  )
+  return Effect.forkDetach(tick)
+}
+
+const giveUp = Effect.fnUntraced(function* (
+  live: Live.Live,
+  members: ReadonlyArray<Settlement>,
+  { end, worker }: { readonly end: "deadline" | "cancelled"; readonly worker: Fiber.Fiber<unknown> }
+) {
+  // A question that is on somebody's screen cannot be taken back: the run ends when it is answered (L-CANC-09).
+  if (end === "cancelled") yield* live.inFlight.asksClosed
+  for (const settlement of members) settlement.offer(Verdict.GaveUp({ reason: end, at: live.now() }))
+  const stoppable = members.every(({ call }) => interruption(live, call.name) === "interrupt")
+  if (stoppable) worker.interruptUnsafe()
+})
+
+const interruption = (live: Live.Live, tool: string): Tool.Interruption =>
+  live.state.catalogue.find((declaration) => declaration.name === tool)?.interruption ?? "detach"

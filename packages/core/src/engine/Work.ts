@@ -1,0 +1,42 @@
+/**
+ * Everything of a run that may still touch the world: the driver, detached calls, closing streams. `drained` is their end
+ * (L-DRAIN-02).
+ *
+ * W1. `drained` completes once, when the run has its result and no section is open.
+ */
+import * as Deferred from "effect/Deferred"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+
+export interface Work {
+  readonly begin: () => void
+  readonly end: () => void
+  /** The run has its result: from now on the last section to end drains it. */
+  readonly close: () => void
+  readonly open: () => number
+  readonly drained: Effect.Effect<void>
+}
+
+export const make = (onDrained: () => void): Work => {
+  const drained = Deferred.makeUnsafe<void>()
+  let sections = 0
+  let closed = false
+  const settle = () => {
+    if (closed && sections === 0 && Deferred.doneUnsafe(drained, Exit.void)) onDrained()
+  }
+  return {
+    begin: () => {
+      sections++
+    },
+    end: () => {
+      sections--
+      settle()
+    },
+    close: () => {
+      closed = true
+      settle()
+    },
+    open: () => sections,
+    drained: Deferred.await(drained)
+  }
+}

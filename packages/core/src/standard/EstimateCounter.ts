@@ -1,0 +1,165 @@
+/**
+ * Tokens without a tokenizer: an estimate by classes of characters, corrected by what a provider billed.
+ *
+ * E1. A bill of P tokens for N messages stands for exactly that prefix; what was appended since is estimated on top of it. A prefix
+ *     that changed, or a shorter conversation, forgets the bill (L-CAL-02, K6).
+ * E2. Text alone is never measured by the bill, and measuring it never forgets one.
+ * E3. Each message is looked at once: its estimate and its digest are kept by its identity.
+ *
+ * Not counted: what a protocol sends back beside a message (signed thinking). A bill has it.
+ */
+import * as Layer from "effect/Layer"
+import * as Calibration from "../decide/Calibration.ts"
+import type { Message, Part } from "../model/Message.ts"
+import * as Words from "../model/Message.ts"
+import type { Declaration } from "../model/Tool.ts"
+import { TokenCounter, type Report, type RequestParts } from "../port/TokenCounter.ts"
+
+export interface Options {
+  /** Tokens around each message: role and separators. Default 8. */
+  readonly perMessage?: number
+  /** Tokens of one image or recording. Default 1200. */
+  readonly perPart?: number
+}
+
+interface Bill {
+  readonly model: string
+  readonly messages: number
+  readonly tokens: number
+  readonly prefixDigest: string
+}
+
+export const make = (options: Options = {}): TokenCounter => {
+  const weigh = weights(options)
+  let bill: Bill | undefined
+  const sum = (messages: ReadonlyArray<Message>, from: number): number => {
+    let tokens = 0
+    for (let at = from; at < messages.length; at++) {
+      const message = messages[at]
+      if (message !== undefined) tokens += weigh.message(message)
+    }
+    return tokens
+  }
+  const matching = (messages: ReadonlyArray<Message>): Bill | undefined => {
+    if (bill !== undefined && !covers(bill, messages)) bill = undefined
+    return bill
+  }
+  const countMessages = (messages: ReadonlyArray<Message>): number => {
+    const known = matching(messages)
+    return known === undefined ? sum(messages, 0) : known.tokens + sum(messages, known.messages)
+  }
+  return {
+    unit: "estimate",
+    countMessages,
+    countText: weigh.text,
+    countTools: weigh.tools,
+    countRequest: (parts: RequestParts) => {
+      const messages = parts.conversation.messages
+      const known = matching(messages)
+      if (known !== undefined) return known.tokens + sum(messages, known.messages)
+      const context = [parts.head, parts.tail].reduce((n, m) => n + (m === undefined ? 0 : weigh.message(m)), 0)
+      return sum(messages, 0) + context + weigh.tools(parts.tools)
+    },
+    recordUsage: (report) => {
+      if (bill !== undefined && bill.model !== report.model) bill = undefined
+      bill = read(report) ?? bill
+    },
+    invalidate: () => {
+      bill = undefined
+    }
+  }
+}
+
+/** Replaces nothing by default: a loop without this layer, a budget or a compactor counts nothing. */
+export const layer = (options: Options = {}): Layer.Layer<never> => Layer.sync(TokenCounter, () => make(options))
+
+const read = (report: Report): Bill | undefined =>
+  report.promptTokens !== undefined && report.promptTokens > 0 && report.messageCount >= 0
+    ? {
+        model: report.model,
+        messages: report.messageCount,
+        tokens: report.promptTokens,
+        prefixDigest: report.prefixDigest
+      }
+    : undefined
+
+/** A bill without a digest is trusted. */
+const covers = (bill: Bill, messages: ReadonlyArray<Message>): boolean =>
+  messages.length >= bill.messages &&
+  (bill.prefixDigest === "" || Calibration.prefixDigest(messages, bill.messages) === bill.prefixDigest)
+
+const weights = ({ perMessage = 8, perPart = 1200 }: Options) => {
+  const messages = new WeakMap<Message, number>()
+  const catalogues = new WeakMap<ReadonlyArray<Declaration>, number>()
+  const text = (content: string): number => perMessage + Math.ceil(estimate(content))
+  const part = (one: Part): number => (one._tag === "ResourceLink" ? Math.ceil(estimate(one.uri)) : perPart)
+  const fresh = (message: Message): number =>
+    Words.callsOf(message).reduce(
+      (n, call) => n + Math.ceil(estimate(JSON.stringify(call))),
+      (message.parts ?? []).reduce((n, one) => n + part(one), text(message.content))
+    )
+  return {
+    text,
+    message: (message: Message): number => remembered(messages, message, fresh),
+    tools: (tools: ReadonlyArray<Declaration>): number =>
+      remembered(catalogues, tools, (all) => all.reduce((n, tool) => n + text(declared(tool)), 0))
+  }
+}
+
+const remembered = <Key extends object>(kept: WeakMap<Key, number>, key: Key, make: (key: Key) => number): number => {
+  const known = kept.get(key)
+  if (known !== undefined) return known
+  const made = make(key)
+  kept.set(key, made)
+  return made
+}
+
+const declared = (tool: Declaration): string =>
+  JSON.stringify({ name: tool.name, description: tool.description ?? "", parameters: tool.parameters })
+
+/** Estimated tokens of a text, not rounded: within about a tenth of a common tokenizer on prose, code, JSON and most scripts. */
+export const estimate = (text: string): number => {
+  let tokens = 0
+  let from = 0
+  for (const run of text.matchAll(/[A-Za-z0-9+/_-]{120,}={0,2}/g)) {
+    if (!isEncoded(run[0])) continue
+    tokens += classes(text.slice(from, run.index)) + run[0].length * perEncoded
+    from = run.index + run[0].length
+  }
+  return tokens + classes(from === 0 ? text : text.slice(from))
+}
+
+/** Base64 is cut finer than words: tokens of one character. */
+const perEncoded = 0.67
+
+/** Mixed letters and digits, without the long pieces that a path or an identifier has. A sample is enough. */
+const isEncoded = (run: string): boolean => {
+  const sample = run.slice(0, 400)
+  return /[A-Z]/.test(sample) && /[a-z]/.test(sample) && /\d/.test(sample) && classes(sample) > 0.38 * sample.length
+}
+
+const pieces = "[A-Z]*[a-z]+|[A-Z]+|\\d{1,3}|\\s+|[^\\x00-\\x7f]|."
+
+const classes = (text: string): number => {
+  let tokens = 0
+  for (const found of text.matchAll(new RegExp(pieces, "gsu"))) tokens += weightOf(found[0], text, found.index)
+  return tokens
+}
+
+const weightOf = (piece: string, text: string, at: number): number => {
+  const code = piece.codePointAt(0) ?? 0
+  if (isLetter(code)) return piece.length <= 7 ? 1 : Math.ceil(piece.length / 5)
+  if (isDigit(code)) return 1
+  if (piece.trim() === "") return spaceWeight(piece, text.charCodeAt(at + piece.length))
+  if (code > 0x7f) return code < 0x600 ? 0.35 : code > 0xffff ? 2 : 0.7
+  return 0.6
+}
+
+const spaceWeight = (space: string, next: number): number => {
+  if (space.includes("\n") || space.includes("\r")) return 0.7
+  if (space.length > 1) return 0.6
+  return isDigit(next) ? 1 : 0
+}
+
+const isLetter = (code: number): boolean => (code >= 65 && code <= 90) || (code >= 97 && code <= 122)
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
