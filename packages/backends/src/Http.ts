@@ -1,0 +1,150 @@
+/**
+ * The one seam to the network: send a POST, get its status, its headers and a pull of what arrives.
+ *
+ * H1. The request lives in the caller's scope: closing it, or interrupting whoever waits, aborts the request (B2).
+ * H2. Silence is bounded three times: connecting, until headers, between bytes. The last clock is a sleeping fiber that looks
+ *     whether anything was read; no read arms a timer. It counts its own wake-ups, so a machine that slept an hour has missed one
+ *     look and not thirty (S12).
+ * H3. Nothing is loaded before the first request.
+ */
+import * as Backend from "@settle/core/port/Backend"
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { Agent } from "undici"
+import * as Exchange from "./Exchange.ts"
+
+export interface Post {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  readonly headersTimeout: Duration.Duration
+  /** Longest silence between two reads; what is noticed may be a quarter later. */
+  readonly idleBytesTimeout: Duration.Duration
+}
+
+export interface Response extends Exchange.Answer {
+  /** All bytes that arrived since the last pull; `Done` at the end of the body. */
+  readonly pull: Effect.Effect<Exchange.Bytes, Backend.BackendError | Cause.Done>
+  /** Everything that matters was read: the connection may be kept when the scope closes. */
+  readonly complete: () => void
+}
+
+export interface Http {
+  readonly post: (request: Post) => Effect.Effect<Response, Backend.BackendError, Scope.Scope>
+}
+
+export interface Options {
+  /** Default 30 seconds. */
+  readonly connectTimeout?: Duration.Input
+  /** How long an unused connection is kept. Default 30 seconds. */
+  readonly keepAlive?: Duration.Input
+  /** Connections to one server. Default: as many as there are requests. */
+  readonly connections?: number
+}
+
+/** A dispatcher that is made at the first request. */
+const agentOf = (options: Options, connectTimeout: Duration.Duration) => {
+  let made: Agent | undefined
+  const load = Effect.map(
+    Effect.promise(() => import("undici/lib/dispatcher/agent.js")),
+    ({ default: Agent }) =>
+      (made ??= new Agent({
+        connect: { timeout: Duration.toMillis(connectTimeout) },
+        keepAliveTimeout: Duration.toMillis(Duration.fromInputUnsafe(options.keepAlive ?? "30 seconds")),
+        connections: options.connections ?? null,
+        allowH2: false
+      }))
+  )
+  return {
+    agent: Effect.suspend(() => (made === undefined ? load : Effect.succeed(made))),
+    close: Effect.suspend(() => {
+      const agent = made
+      return agent === undefined ? Effect.void : Effect.ignoreCause(Effect.promise(() => agent.destroy()))
+    })
+  }
+}
+
+const looks = 4
+
+/** Looks four times in a period; four looks without a read are silence. */
+const watch = (exchange: Exchange.Exchange, idle: Duration.Duration): Effect.Effect<void> => {
+  const slice = Duration.divideUnsafe(idle, looks)
+  return Effect.gen(function* () {
+    let seen = exchange.reads
+    for (let quiet = 0; quiet < looks;) {
+      yield* Effect.sleep(slice)
+      quiet = exchange.reads === seen ? quiet + 1 : 0
+      seen = exchange.reads
+    }
+    exchange.fail(new Backend.TimedOut({ seconds: Duration.toSeconds(idle), waitedFor: "bytes" }))
+  })
+}
+
+const portOf = (url: URL): string => (url.port !== "" ? url.port : url.protocol === "https:" ? "443" : "80")
+
+const makeWith = (options: Options) => {
+  const connectTimeout = Duration.fromInputUnsafe(options.connectTimeout ?? "30 seconds")
+  const { agent, close } = agentOf(options, connectTimeout)
+
+  const post: Http["post"] = Effect.fnUntraced(function* (request: Post) {
+    const { url } = request
+    const dispatcher = yield* agent
+    const exchange = new Exchange.Exchange({
+      place: `${url.hostname}:${portOf(url)}`,
+      connectSeconds: Duration.toSeconds(connectTimeout),
+      headersSeconds: Duration.toSeconds(request.headersTimeout),
+      bytesSeconds: Duration.toSeconds(request.idleBytesTimeout)
+    })
+    let complete = false
+    yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        dispatcher.dispatch(
+          {
+            origin: url.origin,
+            path: `${url.pathname}${url.search}`,
+            method: "POST",
+            headers: request.headers,
+            body: request.body,
+            headersTimeout: Duration.toMillis(request.headersTimeout),
+            // the watchdog comes first; this one ends a drained connection that never closes
+            bodyTimeout: 2 * Duration.toMillis(request.idleBytesTimeout)
+          },
+          exchange
+        )
+      ),
+      () => Effect.sync(() => exchange.close(complete))
+    )
+    const answer = yield* exchange.answer
+    yield* Effect.forkScoped(watch(exchange, request.idleBytesTimeout))
+    return {
+      ...answer,
+      pull: exchange.pull,
+      complete: () => {
+        complete = true
+      }
+    }
+  })
+
+  return { http: { post } satisfies Http, close }
+}
+
+/** Its own pool of connections, closed with the scope. */
+export const make = (options: Options = {}): Effect.Effect<Http, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => makeWith(options)),
+      ({ close }) => close
+    ),
+    ({ http }) => http
+  )
+
+/** Default: one pool for the process; idle connections do not keep it alive. */
+export const Http: Context.Reference<Http> = Context.Reference<Http>("@settle/backends/Http", {
+  defaultValue: () => makeWith({}).http
+})
+
+export const layer = (options: Options = {}): Layer.Layer<never> => Layer.effect(Http, make(options))
