@@ -1,4 +1,4 @@
-/** Folders of the user, and what a platform error is called in a sentence. */
+/** The user's configuration folder, and what a platform error is called in a sentence. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
@@ -11,22 +11,14 @@ const variable = (name: string) =>
     Effect.orElseSucceed(() => "")
   )
 
-/** `SETTLE_HOME` moves both; else the platform's own places. */
-const folder = Effect.fnUntraced(function* (xdg: string, windows: string, below: ReadonlyArray<string>) {
+/** Holds the user's own `settle.json`: `XDG_CONFIG_HOME` or `APPDATA`, else `~/.config`. */
+export const configFolder = Effect.gen(function* () {
   const path = yield* Path.Path
-  const moved = yield* variable("SETTLE_HOME")
-  if (moved !== "") return path.resolve(moved)
-  const named = yield* variable(platform() === "win32" ? windows : xdg)
-  return named !== "" && path.isAbsolute(named) ? path.join(named, "settle") : path.join(homedir(), ...below, "settle")
+  const named = yield* variable(platform() === "win32" ? "APPDATA" : "XDG_CONFIG_HOME")
+  return path.isAbsolute(named) ? path.join(named, "settle") : path.join(homedir(), ".config", "settle")
 })
 
-/** Holds the user's own `settle.json`. */
-export const configFolder = folder("XDG_CONFIG_HOME", "APPDATA", [".config"])
-
-/** Holds the sessions. */
-export const dataFolder = folder("XDG_DATA_HOME", "LOCALAPPDATA", [".local", "share"])
-
-/** What a platform error means, without the names of our modules: `permission denied`. */
+/** What a platform error means, without the names of modules: `permission denied`. */
 export const problem = (error: PlatformError): string => {
   switch (error.reason._tag) {
     case "NotFound":

@@ -197,7 +197,7 @@ const profilesOf = (chain: ReadonlyArray<Link>): ReadonlyMap<string, Profile> =>
     chain.flatMap(({ model }): ReadonlyArray<readonly [string, Profile]> => {
       if (model.contextWindow === undefined) return []
       const reserve = model.completionReserve === undefined ? {} : { completionReserve: model.completionReserve }
-      return [[model.model, { contextWindow: model.contextWindow, ...reserve }]]
+      return [[Protocols.modelName(model), { contextWindow: model.contextWindow, ...reserve }]]
     })
   )
 

@@ -43,8 +43,14 @@ export const OpenAiChat = Schema.Struct({
   )
 }).annotate({ description: "Any server with an OpenAI-compatible chat completions endpoint." })
 
+export const Embedded = Schema.Struct({
+  protocol: Schema.Literal("embedded"),
+  model: optional(Schema.NonEmptyString.annotate({ description: "What it is called in the transcript." })),
+  ...sizes
+}).annotate({ description: "The small demonstration model inside Settle: no key, no network, and little wit." })
+
 /** The table. A protocol that is not here does not exist for the configuration. */
-export const protocols = [OpenAiChat] as const
+export const protocols = [OpenAiChat, Embedded] as const
 
 export const Model = Schema.Union(protocols)
 export type Model = typeof Model.Type
@@ -56,3 +62,6 @@ export const takes = (model: Model, key: string): boolean =>
   protocols.some(
     (protocol) => protocol.fields.protocol.literal === model.protocol && Object.hasOwn(protocol.fields, key)
   )
+
+/** The model's name on the wire and in the budget. */
+export const modelName = (model: Model): string => model.model ?? "demonstration-0.8m"

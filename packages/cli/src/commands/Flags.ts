@@ -57,7 +57,7 @@ export const shared = {
 export type Output = "text" | "json" | "events"
 export type Ask = "always" | "never" | "tty"
 
-/** Flags as plain values; what was not given is absent. */
+/** Flags that shape the plan of a run, as plain values; what was not given is absent. */
 export interface Flags {
   readonly model: ReadonlyArray<string>
   readonly baseUrl?: string
@@ -75,7 +75,14 @@ export interface Flags {
 
 export const none: Flags = { model: [], allow: [], deny: [] }
 
-type Given<A> = { readonly [K in keyof A]?: A[K] extends Option.Option<infer B> ? B : A[K] }
+/** Optional flags become optional keys. */
+type Given<A> = {
+  readonly [K in keyof A as A[K] extends Option.Option<unknown> ? never : K]: A[K]
+} & {
+  readonly [K in keyof A as A[K] extends Option.Option<unknown> ? K : never]?: A[K] extends Option.Option<infer B>
+    ? B
+    : never
+}
 
 /** Drops every flag that was not given. */
 export const given = <A extends { readonly [name: string]: unknown }>(parsed: A): Given<A> =>
@@ -84,3 +91,13 @@ export const given = <A extends { readonly [name: string]: unknown }>(parsed: A)
       !Option.isOption(value) ? [[name, value]] : Option.isSome(value) ? [[name, value.value]] : []
     )
   ) as Given<A>
+
+/** All that `run`, `chat` and `resume` share. */
+export interface Shared extends Flags {
+  readonly config?: string
+  readonly session?: string
+  readonly noSession: boolean
+  readonly system?: string
+  readonly ask: Ask
+  readonly output: Output
+}

@@ -1,0 +1,87 @@
+/** The tree of commands: names, flags and help. What a command does is loaded when it runs. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
+import type * as CliError from "effect/cli/CliError"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as Command from "effect/cli/Command"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as Flags from "./commands/Flags.ts"
+import * as Exit from "./Exit.ts"
+import * as Failure from "./Failure.ts"
+import * as Neutral from "./Neutral.ts"
+import { version } from "./Version.ts"
+
+const prompt = Argument.String("prompt").pipe(
+  Argument.withDescription("What to do. Without it, what is piped in"),
+  Argument.optional
+)
+
+const lazily = <M, A, E, R>(load: () => Promise<M>, use: (module: M) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Effect.promise(load), use)
+
+const runCommand = Command.make("run", { ...Flags.shared, prompt }, (parsed) =>
+  lazily(
+    () => import("./commands/Run.ts"),
+    (m) => m.run(Flags.given(parsed))
+  )
+).pipe(
+  Command.withDescription("One run: the prompt from the argument, or from stdin when piped"),
+  Command.withExamples([
+    { command: `settle run "What changed here today?"`, description: "with the nearest settle.json" },
+    {
+      command: `settle run --base-url http://127.0.0.1:8080/v1 --model qwen3 "Say hello"`,
+      description: "with nothing but a server"
+    }
+  ])
+)
+
+const settle = Command.make("settle").pipe(
+  Command.withDescription("An agent runtime that never calls an unknown outcome a failure"),
+  Command.withSubcommands([runCommand])
+)
+
+/** Help that was asked for is output; a usage error is a paragraph on stderr. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Console.error(usageError(event.commandPath, event.errors))
+      : CliOutput.defaultPresenter.present(event)
+}
+
+const usageError = (path: ReadonlyArray<string>, errors: ReadonlyArray<CliError.CliError>): string =>
+  `${errors.map((error) => Failure.sentence(oneParagraph(error.message))).join(" ")} See ${path.join(" ")} --help.`
+
+const oneParagraph = (text: string): string =>
+  text
+    .replace(
+      /\s*Did you mean this\?\s*(.+)$/s,
+      (_, words: string) => `. Did you mean ${words.trim().split(/\s+/).join(" or ")}?`
+    )
+    .split("\n")
+    .map(Neutral.line)
+    .join(" ")
+
+const badUsage = new Failure.CommandError({ code: Exit.usage, detail: "" })
+
+const { Completions, Help, LogLevel, Version } = GlobalFlag
+const builtIns: ReadonlyArray<GlobalFlag.BuiltIn> = [Help, Version, Completions, LogLevel]
+
+const parsed = Command.runWith(settle, { version })
+
+/** Runs one command line. Fails with what the command failed with; a usage error has been told already. */
+export const run = (args: ReadonlyArray<string>) =>
+  parsed(args).pipe(
+    Effect.catchTag("ShowHelp", (error) => (error.errors.length > 0 ? Effect.fail(badUsage) : Effect.void)),
+    Effect.provide([CliOutput.layerPresenter(presenter), CliConfig.layer({ builtIns })])
+  )
+
+/** `warning: text` on one line. */
+export const logLine = Logger.make(({ logLevel, message }) => {
+  const parts = Array.isArray(message) ? message : [message]
+  return Neutral.line(
+    `${logLevel.toLowerCase()}: ${parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(" ")}`
+  )
+})

@@ -1,0 +1,72 @@
+/**
+ * The only place that chooses the parts of a run and puts them together.
+ *
+ * W1. What can be refused without touching anything is refused first: models and keys, then servers, then the transcript; a refused
+ *     command leaves every file as it was.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Agent from "@settle/core/agent/Agent"
+import { Artifacts } from "@settle/core/port/Artifacts"
+import { Backends } from "@settle/core/port/Backend"
+import { RequestBudget } from "@settle/core/port/RequestBudget"
+import { ToolProvider } from "@settle/core/port/ToolProvider"
+import { Transcript } from "@settle/core/port/Transcript"
+import * as FsArtifacts from "@settle/store-fs/FsArtifacts"
+import * as FsTranscript from "@settle/store-fs/FsTranscript"
+import * as Location from "@settle/store-fs/Location"
+import * as Models from "./Models.ts"
+import type { Plan } from "./Plan.ts"
+import * as Servers from "./Servers.ts"
+import type { SessionFile } from "./SessionFile.ts"
+import { version } from "./Version.ts"
+
+export interface Request {
+  readonly plan: Plan
+  /** Folder of the project: relative paths, and the sessions. */
+  readonly root: string
+  readonly system: string | undefined
+  readonly session: SessionFile | undefined
+}
+
+/** Models and tools, up and checked; nothing is written yet. */
+export const prepare = Effect.fn("Wiring.prepare")(function* (plan: Plan, root: string) {
+  const chain = yield* Models.chain(plan.chain)
+  const servers = plan.servers.size === 0 ? undefined : yield* Servers.strict(plan.servers, root)
+  return { chain, servers }
+})
+
+export type Prepared = Effect.Success<ReturnType<typeof prepare>>
+
+/** Opens the transcript for writing; a new file gets its header. */
+export const openTranscript = (request: Pick<Request, "plan" | "root">, session: SessionFile) =>
+  FsTranscript.open({
+    path: session.path,
+    meta: {
+      name: session.name,
+      project: request.root,
+      createdBy: `settle ${version}`,
+      models: request.plan.chain.map((link) => link.name)
+    }
+  })
+
+/** The agent of these parts. Closing the scope ends a run that is still live as a cancel would. */
+export const assemble = Effect.fn("Wiring.assemble")(function* (
+  { plan, system }: Pick<Request, "plan" | "system">,
+  { chain, servers }: Prepared,
+  transcript: FsTranscript.FsTranscript | undefined
+) {
+  const parts = Context.make(Backends, { chain }).pipe(
+    Context.add(RequestBudget, plan.budget),
+    Context.add(ToolProvider, servers?.provider),
+    Context.add(Transcript, transcript),
+    Context.add(
+      Artifacts,
+      transcript === undefined ? undefined : FsArtifacts.make(Location.artifactsOf(transcript.path))
+    )
+  )
+  const input = { ...plan.settings, ...(system === undefined ? {} : { system }) }
+  const built = yield* Effect.provideContext(Layer.build(Agent.layer(input)), parts)
+  return Context.get(built, Agent.Agent)
+})
