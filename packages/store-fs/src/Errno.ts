@@ -10,6 +10,7 @@ const words: ReadonlyMap<string, string> = new Map([
   ["EIO", "the disk reports an input/output error"],
   ["ENOENT", "there is no such file or folder"],
   ["ENOTDIR", "a part of the path is not a folder"],
+  ["EEXIST", "something else has that name"],
   ["EISDIR", "it is a folder, not a file"],
   ["EMFILE", "this process has too many files open"],
   ["ENFILE", "the system has too many files open"],

@@ -4,6 +4,7 @@
  */
 import * as fs from "node:fs"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Framing from "./Framing.ts"
 
 export const blockBytes = 1024 * 1024
@@ -30,6 +31,13 @@ export const read = Effect.fnUntraced(function* (range: Range, sink: Framing.Sin
   }
   return framing.end()
 })
+
+/** A file for looking only, closed with the scope. */
+export const open = (file: string): Effect.Effect<number, SystemError, Scope.Scope> =>
+  Effect.acquireRelease(
+    system(() => fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)),
+    (fd) => Effect.ignore(system(() => fs.closeSync(fd)))
+  )
 
 /** One call to the operating system. */
 export const system = <A>(call: () => A): Effect.Effect<A, SystemError> =>

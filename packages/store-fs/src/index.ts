@@ -1,3 +1,5 @@
+export * as Doctor from "./Doctor.ts"
 export * as FsArtifacts from "./FsArtifacts.ts"
 export * as FsTranscript from "./FsTranscript.ts"
 export * as Lock from "./Lock.ts"
+export * as Sessions from "./Sessions.ts"

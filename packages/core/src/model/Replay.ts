@@ -278,7 +278,9 @@ const elide = (state: State, payload: Json.JsonObject): string | undefined => {
   for (const id of stubs.keys()) if (!known.has(id)) return `elision: ${id} names no message`
   state.entries = state.entries.map((entry) => {
     const stub = stubs.get(entry.id)
-    return stub === undefined ? entry : { ...entry, message: { ...entry.message, content: stub } }
+    if (stub === undefined) return entry
+    const { parts: _, ...message } = entry.message
+    return { ...entry, message: { ...message, content: stub } }
   })
   return undefined
 }
