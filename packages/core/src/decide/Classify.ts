@@ -20,7 +20,7 @@ export interface Facts {
   readonly errorClass: string | undefined
   /** HTTP status, where the class is `http`. */
   readonly status?: number | undefined
-  /** The answer of `Overflow.is` about this failure. */
+  /** The answer of `Overflow.overflow` about this failure. */
   readonly overflow: boolean
 }
 

@@ -1,7 +1,7 @@
 /**
  * Exactly one terminal event, and the outcome that goes with it.
  *
- * E1. The result is kept before the terminal event is published, in one step (L-RUN-04).
+ * E1. Terminal event and result are one step: whoever sees the event finds the result kept (L-RUN-04).
  * E2. A defect of the driver ends the run like any failure: nobody who awaits it hangs (L-RUN-08).
  */
 import * as Cause from "effect/Cause"

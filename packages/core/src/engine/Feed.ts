@@ -15,8 +15,8 @@ import * as RunEvent from "../model/RunEvent.ts"
 export interface Feed {
   /** False: the run is over and the event was dropped. A terminal event is refused here; see `close`. */
   readonly emit: (draft: Exclude<RunEvent.Draft, RunEvent.Terminal>) => boolean
-  /** The last event. `before` runs between the decision to close and the event, in the same step (the result is kept first). */
-  readonly close: (terminal: RunEvent.Terminal, before: () => void) => boolean
+  /** The last event. */
+  readonly close: (terminal: RunEvent.Terminal) => boolean
   readonly isClosed: () => boolean
   readonly events: Stream.Stream<RunEvent.RunEvent>
 }
@@ -51,10 +51,9 @@ export const make = (runId: string, now: () => number): Feed => {
       publish(draft)
       return true
     },
-    close: (terminal, before) => {
+    close: (terminal) => {
       if (closed) return false
       closed = true
-      before()
       publish(terminal)
       for (const subscriber of subscribers) Queue.endUnsafe(subscriber)
       subscribers.clear()

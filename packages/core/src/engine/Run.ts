@@ -86,12 +86,13 @@ export const start = Effect.fnUntraced(function* (
   }
   const result = Deferred.makeUnsafe<RunOutcome.RunOutcome, RunOutcome.RunFailed | RunOutcome.RunCancelled>()
   const outcome = Deferred.makeUnsafe<RunOutcome.RunOutcome>()
+  // One synchronous step: a subscriber runs later than this, so whoever sees the terminal event finds the result kept; and whoever
+  // the result wakes finds the event published and the door state moved.
   const finish = (ending: Closing.Ending): void => {
-    feed.close(ending.terminal, () => {
-      Deferred.doneUnsafe(result, ending.result)
-      Deferred.doneUnsafe(outcome, Exit.succeed(ending.outcome))
-      listener.onResult(runId)
-    })
+    feed.close(ending.terminal)
+    listener.onResult(runId)
+    Deferred.doneUnsafe(result, ending.result)
+    Deferred.doneUnsafe(outcome, Exit.succeed(ending.outcome))
     work.close()
     work.end()
   }

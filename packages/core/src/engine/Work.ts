@@ -21,8 +21,13 @@ export const make = (onDrained: () => void): Work => {
   const drained = Deferred.makeUnsafe<void>()
   let sections = 0
   let closed = false
+  let isDrained = false
   const settle = () => {
-    if (closed && sections === 0 && Deferred.doneUnsafe(drained, Exit.void)) onDrained()
+    if (!closed || sections > 0 || isDrained) return
+    isDrained = true
+    // First the door, then whoever waits: completing the Deferred may run them at once.
+    onDrained()
+    Deferred.doneUnsafe(drained, Exit.void)
   }
   return {
     begin: () => {

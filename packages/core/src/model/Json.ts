@@ -63,7 +63,9 @@ const convertObject = (value: object, above: Set<object>, depth: number): Json =
   if (depth >= maxDepth) return `[nested deeper than ${maxDepth}]`
   above.add(value)
   try {
-    if (Array.isArray(value)) return value.map((item) => convert(item, above, depth + 1))
+    // By index: a hole is a value that could not be kept, and `map` would pass it over.
+    if (Array.isArray(value))
+      return Array.from({ length: value.length }, (_, i) => property(value, `${i}`, above, depth))
     if (value instanceof Error) return `[${value.name}: ${wellFormed(value.message)}]`
     const toJson: unknown = Reflect.get(value, "toJSON")
     if (typeof toJson === "function") return convert(Reflect.apply(toJson, value, []), above, depth + 1)
@@ -72,9 +74,19 @@ const convertObject = (value: object, above: Set<object>, depth: number): Json =
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
     return Object.fromEntries(Object.keys(value).map((key) => [wellFormed(key), property(value, key, above, depth)]))
   } catch (cause) {
-    return `[unreadable: ${wellFormed(String(cause instanceof Error ? cause.message : "threw"))}]`
+    return `[unreadable: ${saidBy(cause)}]`
   } finally {
     above.delete(value)
+  }
+}
+
+/** What was thrown may throw in its turn. */
+const saidBy = (cause: unknown): string => {
+  try {
+    const message: unknown = cause instanceof Error ? cause.message : undefined
+    return typeof message === "string" ? wellFormed(message) : "threw"
+  } catch {
+    return "threw"
   }
 }
 

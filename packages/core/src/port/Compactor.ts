@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Message } from "../model/Message.ts"
+import type { Usage } from "../model/Usage.ts"
 import type { TokenCounter } from "./TokenCounter.ts"
 
 export interface Target {
@@ -24,6 +25,8 @@ export interface Pass {
   readonly fallback: boolean
   /** True when even this does not fit: the run must end (L-ROUND-10). */
   readonly exhausted: boolean
+  /** What the sends of a summary were billed, failed ones too; absent when nothing was sent. */
+  readonly usage?: ReadonlyArray<Usage>
   /** Tool results replaced by a stub; indexes of the input. */
   readonly elisions: ReadonlyArray<{ readonly index: number; readonly stub: string }>
 }

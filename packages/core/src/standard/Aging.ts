@@ -82,10 +82,7 @@ const callsById = (messages: ReadonlyArray<Message.Message>): ReadonlyMap<string
 
 const identities = new WeakMap<Message.ToolCall, string>()
 
-const identityOf = (
-  message: Message.Message,
-  calls: ReadonlyMap<string, Message.ToolCall>
-): string | undefined => {
+const identityOf = (message: Message.Message, calls: ReadonlyMap<string, Message.ToolCall>): string | undefined => {
   const call = message.role === "tool" ? calls.get(message.toolCallId ?? "") : undefined
   if (call === undefined) return undefined
   const known = identities.get(call)

@@ -61,22 +61,26 @@ export interface Goal {
   /** Never cut beyond. */
   readonly limit: number
   readonly tokens: number
-  readonly weigh: (messages: ReadonlyArray<Message.Message>) => number
+  readonly weigh: (message: Message.Message) => number
 }
 
 /** The smallest drop that fits the goal, else the largest there is; `undefined` when nothing may be dropped. */
 export const trim = (messages: ReadonlyArray<Message.Message>, goal: Goal): Trimmed | undefined => {
-  const possible = cuts(messages, goal.limit).filter((cut) => dropped(messages, cut) > 0)
-  const made = (cut: number): Trimmed => {
-    const standIn = unsummarised(dropped(messages, cut))
-    return { messages: replace(messages, cut, standIn), cut, standIn }
+  let weight = messages.reduce((sum, message) => sum + goal.weigh(message), 0)
+  let count = 0
+  let from = 0
+  let best: { readonly cut: number; readonly standIn: string } | undefined
+  for (const cut of cuts(messages, goal.limit)) {
+    const gone = messages.slice(from, cut).filter((message) => !Message.isSticky(message))
+    from = cut
+    if (gone.length === 0) continue
+    count += gone.length
+    weight -= gone.reduce((sum, message) => sum + goal.weigh(message), 0)
+    const standIn = unsummarised(count)
+    best = { cut, standIn }
+    if (weight + goal.weigh(Message.user(standIn)) <= goal.tokens) break
   }
-  for (const cut of possible) {
-    const trimmed = made(cut)
-    if (goal.weigh(trimmed.messages) <= goal.tokens) return trimmed
-  }
-  const last = possible.at(-1)
-  return last === undefined ? undefined : made(last)
+  return best === undefined ? undefined : { ...best, messages: replace(messages, best.cut, best.standIn) }
 }
 
 /** First line of every stand-in. */

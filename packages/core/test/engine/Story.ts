@@ -18,7 +18,8 @@ import * as Message from "@settle/core/model/Message"
 import type * as Settings from "@settle/core/model/Settings"
 import * as MemoryTranscript from "@settle/core/standard/MemoryTranscript"
 import { Invariants, Recorder, Script, Tools } from "@settle/testing"
-import { Effect, Layer, type Scope } from "effect"
+import { Effect, Fiber, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
 
 export interface Plan {
   readonly script?: ReadonlyArray<Script.Entry>
@@ -43,6 +44,8 @@ export interface Stage {
   readonly script: Script.Script
   readonly tools: Tools.Tools
   readonly transcript: MemoryTranscript.MemoryTranscript | undefined
+  /** False where the provider is not the recording one: then nothing is known about what really ran. */
+  readonly watched: boolean
 }
 
 const some = <A>(value: A | undefined, layer: (value: A) => Layer.Layer<never>): Layer.Layer<never> =>
@@ -69,8 +72,12 @@ export const stage = Effect.fnUntraced(function* (plan: Plan) {
     some(plan.artifacts, (value) => Layer.succeed(ArtifactsPort, value))
   )
   const loop = yield* Effect.provide(Loop.make(plan.settings ?? {}), layer)
-  return { loop, script, tools, transcript: memory } satisfies Stage
+  return { loop, script, tools, transcript: memory, watched: plan.provider === undefined } satisfies Stage
 })
+
+/** A stage whose process will be "killed": nobody closes it. */
+export const doomed = (plan: Plan) =>
+  Effect.flatMap(Scope.make(), (scope) => Effect.provideService(stage(plan), Scope.Scope, scope))
 
 export const ask = (text = "go"): ReadonlyArray<Message.Message> => [Message.user(text)]
 
@@ -93,7 +100,7 @@ export const play = Effect.fnUntraced(function* (
   yield* run.drained
   const recording = yield* recorder.done
   const replay = on.transcript === undefined ? undefined : yield* on.transcript.replay
-  Invariants.assertHold({ outcome, events: recording.events, replay, ran: on.tools.ran })
+  Invariants.assertHold({ outcome, events: recording.events, replay, ran: on.watched ? on.tools.ran : undefined })
   return { ...on, run, outcome, recording, replay, tags: Recorder.tags(recording) }
 })
 
@@ -105,3 +112,11 @@ export const rolesOf = (messages: ReadonlyArray<Message.Message>) => messages.ma
 /** Types of the lines of a transcript, in order. */
 export const lineTypes = (lines: ReadonlyArray<string>) =>
   lines.map((line) => (JSON.parse(line) as { type: string }).type)
+
+/** Lets virtual time pass, in steps of a tenth of a second, until the effect is done. */
+export const passing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    while (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("100 millis")
+    return yield* Fiber.join(fiber)
+  })
