@@ -194,6 +194,7 @@ const isWorthwhile = (middle: ReadonlyArray<Message.Message>, counter: TokenCoun
   const loose = middle.filter((message) => !Message.isSticky(message))
   if (loose.length === 0) return false
   if (!forced && loose.every((message) => message.content.startsWith(Trim.header))) return false
+  if (loose.some((message) => message.parts !== undefined)) return true
   return counter.countText(loose.map(textOf).join("\n")) > counter.countText(Trim.unsummarised(loose.length))
 }
 

@@ -53,6 +53,7 @@ const maxPieces = 8
 
 export interface Asked {
   readonly messages: ReadonlyArray<Message.Message>
+  /** Measures the transcript, in the units of `room`. */
   readonly counter: TokenCounter
   /** The last summary was too long. */
   readonly shorter: boolean
