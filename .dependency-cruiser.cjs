@@ -29,7 +29,7 @@ const layerRule = ([layer, mayImport]) =>
     `${layer}-imports-only-${mayImport.join("-") || "itself"}`,
     `${layer} may import ${mayImport.join(", ") || "nothing of ours"}`,
     { path: `${core}/${layer}/`, ...(layer === "agent" ? { pathNot: `${core}/agent/Agent\\.ts$` } : {}) },
-    { path: "^packages/", pathNot: [layer, ...mayImport].map((to) => `${core}/${to}/`) }
+    { path: "^packages/[^/]+/(src|test)/", pathNot: [layer, ...mayImport].map((to) => `${core}/${to}/`) }
   )
 
 const engineRule = (file, index) =>
@@ -54,7 +54,7 @@ const packageRule = ([name, mayImport]) =>
     `${name}-imports-its-neighbours-by-their-doors`,
     `${name} may import ${mayImport.join(", ")}`,
     { path: `^packages/${name}/src/` },
-    { path: "^packages/", pathNot: [`^packages/${name}/src/`, ...mayImport] }
+    { path: "^packages/[^/]+/(src|test)/", pathNot: [`^packages/${name}/src/`, ...mayImport] }
   )
 
 module.exports = {
@@ -110,7 +110,7 @@ module.exports = {
       "agent-file-assembles",
       "Agent.ts alone puts standard parts and tools together",
       { path: `${core}/agent/Agent\\.ts$` },
-      { path: "^packages/", pathNot: `${core}/(model|decide|port|engine|agent|standard|tools)/` }
+      { path: "^packages/[^/]+/(src|test)/", pathNot: `${core}/(model|decide|port|engine|agent|standard|tools)/` }
     ),
     ...Object.entries(layers).map(layerRule),
     ...engineOrder.map(engineRule),

@@ -5,21 +5,23 @@
 import { chmodSync } from "node:fs"
 import { join } from "node:path"
 import { rolldown } from "rolldown"
+import { inlineWeights } from "../packages/backends/assets/rolldown.mjs"
 import { root } from "./check/lib.mjs"
-
-const external = [/^node-llama-cpp/, /^@node-llama-cpp\//, /^redis$/]
 
 const bundle = await rolldown({
   input: join(root, "packages/cli/src/main.ts"),
   cwd: root,
   platform: "node",
-  external,
+  external: [/^node-llama-cpp/, /^@node-llama-cpp\//, /^redis$/],
+  plugins: [inlineWeights()],
   resolve: { conditionNames: ["source", "import", "node", "default"] },
-  // `effect` marks its modules pure; its own circles are types only.
+  // Circles inside dependencies are theirs; ours fail the layering check.
   onLog: (level, log, handle) => (log.code === "CIRCULAR_DEPENDENCY" ? undefined : handle(level, log))
 })
 const file = join(root, "dist/settle.mjs")
-const { output } = await bundle.write({ file, format: "esm", codeSplitting: false, banner: "#!/usr/bin/env node" })
+// Names stay, so that a stack trace can be read.
+const minify = { compress: true, mangle: false, codegen: true }
+const { output } = await bundle.write({ file, format: "esm", codeSplitting: false, minify })
 await bundle.close()
 chmodSync(file, 0o755)
 console.log(`dist/settle.mjs: ${(output[0].code.length / 1_048_576).toFixed(2)} MiB`)

@@ -68,6 +68,8 @@ export const install = () => {
     process.exit(done.status ?? 1)
   }
   writeFileSync(join(modules, ".settle-lock"), lockDigest())
+  // So that `node dist/settle.mjs` is there too. Where it cannot be built, the sources are run and the checks will say why.
+  if (run(["scripts/build.mjs"]) !== 0) console.error("dist/settle.mjs could not be built; `npm run build` tries again")
 }
 
 /** Runs the locked Node and answers its exit code; a signal that ended it counts as the shell counts it. */
