@@ -38,9 +38,52 @@ const runCommand = Command.make("run", { ...Flags.shared, prompt }, (parsed) =>
   ])
 )
 
+const resume = Command.make(
+  "resume",
+  {
+    ...Flags.resuming,
+    target: Argument.String("session").pipe(Argument.withDescription("Name of a session, or the path of its file")),
+    prompt: Argument.String("prompt").pipe(
+      Argument.withDescription("What to do next. Default: go on"),
+      Argument.optional
+    )
+  },
+  (parsed) =>
+    lazily(
+      () => import("./commands/Resume.ts"),
+      (m) => m.resume(Flags.given(parsed))
+    )
+).pipe(Command.withDescription("Go on with a transcript; says first what the open calls of the last process are"))
+
+const tools = Command.make("tools", Flags.listing, (parsed) =>
+  lazily(
+    () => import("./commands/Tools.ts"),
+    (m) => m.tools(Flags.given(parsed))
+  )
+).pipe(Command.withDescription("The tools as the model sees them, their class and the rule that applies"))
+
+const mcp = Command.make("mcp").pipe(
+  Command.withDescription("The configured MCP servers"),
+  Command.withSubcommands([
+    Command.make("check", Flags.listing, (parsed) =>
+      lazily(
+        () => import("./commands/Mcp.ts"),
+        (m) => m.check(Flags.given(parsed))
+      )
+    ).pipe(Command.withDescription("Connect every configured server, say what it offers or why it failed"))
+  ])
+)
+
+const models = Command.make("models", Flags.listing, (parsed) =>
+  lazily(
+    () => import("./commands/Models.ts"),
+    (m) => m.models(Flags.given(parsed))
+  )
+).pipe(Command.withDescription("The configured models: server, window, completion cap, key"))
+
 const settle = Command.make("settle").pipe(
   Command.withDescription("An agent runtime that never calls an unknown outcome a failure"),
-  Command.withSubcommands([runCommand])
+  Command.withSubcommands([runCommand, resume, tools, mcp, models])
 )
 
 /** Help that was asked for is output; a usage error is a paragraph on stderr. */

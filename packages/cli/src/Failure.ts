@@ -57,8 +57,14 @@ export const ofError = (error: unknown): Failure => {
     return { code: error.reason._tag === "TranscriptFailed" ? Exit.transcript : Exit.failed, text: ofRun(error.reason) }
   }
   if (error instanceof RunOutcome.RunCancelled) return { code: Exit.cancelled, text: "" }
+  if (Predicate.hasProperty(error, "_tag") && usageTags.has(error._tag)) {
+    return { code: Exit.usage, text: sentence(said(error)) }
+  }
   return { code: Exit.failed, text: sentence(said(error)) }
 }
+
+/** Errors of packages that are loaded only when they are used: told by their tag, so as not to load them here. */
+const usageTags: ReadonlySet<unknown> = new Set(["SessionError", "McpError", "BadPrefix", "ConfigError"])
 
 const ofDefect = (defect: unknown): Failure => ({
   code: Exit.failed,

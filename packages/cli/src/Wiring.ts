@@ -9,10 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Agent from "@settle/core/agent/Agent"
 import { Artifacts } from "@settle/core/port/Artifacts"
-import { Backends } from "@settle/core/port/Backend"
+import { type Backend, Backends } from "@settle/core/port/Backend"
+import * as CompactorPort from "@settle/core/port/Compactor"
 import { RequestBudget } from "@settle/core/port/RequestBudget"
+import { TokenCounter } from "@settle/core/port/TokenCounter"
 import { ToolProvider } from "@settle/core/port/ToolProvider"
 import { Transcript } from "@settle/core/port/Transcript"
+import * as Compactor from "@settle/core/standard/Compactor"
+import * as EstimateCounter from "@settle/core/standard/EstimateCounter"
 import * as FsArtifacts from "@settle/store-fs/FsArtifacts"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
 import * as Location from "@settle/store-fs/Location"
@@ -37,6 +41,17 @@ export const prepare = Effect.fn("Wiring.prepare")(function* (plan: Plan, root: 
   return { chain, servers }
 })
 
+/** The standard compactor over the smallest window of the chain; none where no window is configured. */
+const compactorOf = ({ compaction }: Plan, counter: TokenCounter, backend: Backend | undefined) =>
+  compaction === undefined
+    ? Effect.undefined
+    : Effect.fromResult(
+        Compactor.make(
+          { budget: compaction.window, triggerRatio: compaction.trigger, targetRatio: compaction.target },
+          { counter, backend }
+        )
+      )
+
 export type Prepared = Effect.Success<ReturnType<typeof prepare>>
 
 /** Opens the transcript for writing; a new file gets its header. */
@@ -57,7 +72,10 @@ export const assemble = Effect.fn("Wiring.assemble")(function* (
   { chain, servers }: Prepared,
   transcript: FsTranscript.FsTranscript | undefined
 ) {
+  const counter = EstimateCounter.make()
   const parts = Context.make(Backends, { chain }).pipe(
+    Context.add(TokenCounter, counter),
+    Context.add(CompactorPort.Compactor, yield* compactorOf(plan, counter, chain[0])),
     Context.add(RequestBudget, plan.budget),
     Context.add(ToolProvider, servers?.provider),
     Context.add(Transcript, transcript),

@@ -21,10 +21,14 @@ export const model = {
   apiKeyEnv: text("api-key-env", "VAR", "Environment variable that holds the API key")
 }
 
-export const shared = {
-  ...model,
+const transcript = {
   session: text("session", "NAME|PATH", "Transcript to write: a name, or the path of a .jsonl file"),
-  noSession: Flag.Boolean("no-session").pipe(Flag.withDescription("Write no transcript"), Flag.withDefault(false)),
+  noSession: Flag.Boolean("no-session").pipe(Flag.withDescription("Write no transcript"), Flag.withDefault(false))
+}
+
+/** What a run takes that has its transcript already. */
+export const resuming = {
+  ...model,
   system: text("system", "FILE", "File with the system prompt"),
   allow: many("allow", "PATTERN", "Tools that may run without asking: a name, or a prefix ending in *"),
   deny: many("deny", "PATTERN", "Tools that may not run"),
@@ -50,6 +54,17 @@ export const shared = {
   ),
   output: Flag.Literals("output", ["text", "json", "events"]).pipe(
     Flag.withDescription("What stdout carries: the answer, one outcome object, or one event per line"),
+    Flag.withDefault("text")
+  )
+}
+
+export const shared = { ...resuming, ...transcript }
+
+/** For commands that print a list. */
+export const listing = {
+  config,
+  output: Flag.Literals("output", ["text", "json"]).pipe(
+    Flag.withDescription("For people or for programs"),
     Flag.withDefault("text")
   )
 }
@@ -92,12 +107,16 @@ export const given = <A extends { readonly [name: string]: unknown }>(parsed: A)
     )
   ) as Given<A>
 
-/** All that `run`, `chat` and `resume` share. */
-export interface Shared extends Flags {
+/** All that `resume` takes. */
+export interface Resuming extends Flags {
   readonly config?: string
-  readonly session?: string
-  readonly noSession: boolean
   readonly system?: string
   readonly ask: Ask
   readonly output: Output
+}
+
+/** All that `run` and `chat` take. */
+export interface Shared extends Resuming {
+  readonly session?: string
+  readonly noSession: boolean
 }
