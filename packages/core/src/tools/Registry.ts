@@ -67,7 +67,9 @@ export const make = (mounts: ReadonlyArray<Mount> = []): Effect.Effect<Registry,
       if (last !== undefined && last.mounts === now && sameParts(last.parts, parts)) return last.all
       last = merge(now, parts)
       for (const name of last.unreachable) {
-        yield* Effect.logWarning(`The tool ${name} is not offered: another provider's prefix claims its name. Rename one of the prefixes.`)
+        yield* Effect.logWarning(
+          `The tool ${name} is not offered: another provider's prefix claims its name. Rename one of the prefixes.`
+        )
       }
       return last.all
     })
@@ -117,7 +119,10 @@ const withMount = (
 const route = (mounted: ReadonlyArray<Mounted>, name: string): Mounted | undefined =>
   mounted
     .filter(({ tag }) => name.length > tag.length && name.startsWith(tag))
-    .reduce<Mounted | undefined>((best, each) => (best === undefined || each.tag.length > best.tag.length ? each : best), undefined)
+    .reduce<Mounted | undefined>(
+      (best, each) => (best === undefined || each.tag.length > best.tag.length ? each : best),
+      undefined
+    )
 
 const stripped = (mount: Mounted, invocation: Tool.Invocation): Tool.Invocation => ({
   ...invocation,
@@ -166,7 +171,9 @@ const share = (mount: Mounted, calls: ReadonlyArray<Tool.Invocation>): Effect.Ef
   Effect.suspend(() => mount.provider.execute(calls)).pipe(
     Effect.catchDefect((defect) => {
       const why = defect instanceof Error ? defect.message : String(defect)
-      return Effect.succeed(calls.map(() => Tool.failed(`The provider ${mount.prefix} broke while it ran this call: ${why}`)))
+      return Effect.succeed(
+        calls.map(() => Tool.failed(`The provider ${mount.prefix} broke while it ran this call: ${why}`))
+      )
     })
   )
 
@@ -175,7 +182,8 @@ const unanswered = (
   mount: Mounted | undefined,
   invocation: Tool.Invocation
 ): Tool.Answer => {
-  if (mount !== undefined) return Tool.failed(`The provider ${mount.prefix} gave no answer to this call of ${invocation.name}.`)
+  if (mount !== undefined)
+    return Tool.failed(`The provider ${mount.prefix} gave no answer to this call of ${invocation.name}.`)
   const tags = mounted.map(({ tag }) => tag).join(", ")
   return Tool.failed(
     `There is no tool ${JSON.stringify(invocation.name)}. ` +
@@ -188,4 +196,3 @@ const snapshots = (mounted: ReadonlyArray<Mounted>) =>
     Effect.forEach(mounted, ({ provider }) => provider.grants ?? Effect.succeed([])),
     (all) => all.flat()
   )
-

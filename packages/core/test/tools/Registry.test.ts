@@ -37,7 +37,10 @@ describe("Registry", () => {
         { prefix: "fs", provider: a },
         { prefix: "web", separator: "-", provider: fake("b", ["read"]) }
       ])
-      assert.deepStrictEqual((yield* registry.list).map(({ name }) => name), ["fs_read", "fs_write", "web-read"])
+      assert.deepStrictEqual(
+        (yield* registry.list).map(({ name }) => name),
+        ["fs_read", "fs_write", "web-read"]
+      )
       const answers = yield* registry.execute([call("fs_read"), call("web-read")])
       assert.deepStrictEqual(answers, ["a:read", "b:read"])
     })
@@ -61,41 +64,52 @@ describe("Registry", () => {
         { prefix: "a", provider: fake("short", ["b_x", "y"]) },
         { prefix: "a_b", provider: fake("long", ["x"]) }
       ])
-      assert.deepStrictEqual((yield* registry.list).map(({ name }) => name), ["a_y", "a_b_x"])
+      assert.deepStrictEqual(
+        (yield* registry.list).map(({ name }) => name),
+        ["a_y", "a_b_x"]
+      )
       assert.deepStrictEqual(yield* registry.execute([call("a_b_x"), call("a_y")]), ["long:x", "short:y"])
     })
   )
-  it.effect("L-TOOL-09 L-TOOL-10 a provider that throws, one that answers too little and an unknown prefix are errors of their calls", () =>
-    Effect.gen(function* () {
-      const registry = yield* Registry.make([
-        { prefix: "ok", provider: fake("ok", []) },
-        { prefix: "bad", provider: fake("bad", [], { execute: () => Effect.die(new Error("boom")) }) },
-        {
-          prefix: "worse",
-          provider: fake("worse", [], {
-            execute: () => {
-              throw new Error("thrown")
-            }
-          })
-        },
-        { prefix: "short", provider: fake("short", [], { execute: () => Effect.succeed(["only one"]) }) }
-      ])
-      const answers = yield* registry.execute(["bad_1", "ok_1", "short_1", "short_2", "none_1", "worse_1"].map(call))
-      assert.deepStrictEqual(answers.map(text), [
-        "The provider bad broke while it ran this call: boom",
-        "ok:1",
-        "only one",
-        "The provider short gave no answer to this call of short_2.",
-        'There is no tool "none_1". Names of tools begin with: ok_, bad_, worse_, short_.',
-        "The provider worse broke while it ran this call: thrown"
-      ])
-      assert.isTrue([0, 3, 4, 5].every((i) => typeof answers[i] === "object" && answers[i]._tag === "Answered" && answers[i].isError))
-    })
+  it.effect(
+    "L-TOOL-09 L-TOOL-10 a provider that throws, one that answers too little and an unknown prefix are errors of their calls",
+    () =>
+      Effect.gen(function* () {
+        const registry = yield* Registry.make([
+          { prefix: "ok", provider: fake("ok", []) },
+          { prefix: "bad", provider: fake("bad", [], { execute: () => Effect.die(new Error("boom")) }) },
+          {
+            prefix: "worse",
+            provider: fake("worse", [], {
+              execute: () => {
+                throw new Error("thrown")
+              }
+            })
+          },
+          { prefix: "short", provider: fake("short", [], { execute: () => Effect.succeed(["only one"]) }) }
+        ])
+        const answers = yield* registry.execute(["bad_1", "ok_1", "short_1", "short_2", "none_1", "worse_1"].map(call))
+        assert.deepStrictEqual(answers.map(text), [
+          "The provider bad broke while it ran this call: boom",
+          "ok:1",
+          "only one",
+          "The provider short gave no answer to this call of short_2.",
+          'There is no tool "none_1". Names of tools begin with: ok_, bad_, worse_, short_.',
+          "The provider worse broke while it ran this call: thrown"
+        ])
+        assert.isTrue(
+          [0, 3, 4, 5].every(
+            (i) => typeof answers[i] === "object" && answers[i]._tag === "Answered" && answers[i].isError
+          )
+        )
+      })
   )
   it.effect("X-CANC-04 what a provider knows of a call passes through untouched", () =>
     Effect.gen(function* () {
       const lost = Tool.Answer.Lost({ message: "gone" })
-      const registry = yield* Registry.make([{ prefix: "a", provider: fake("a", [], { execute: () => Effect.succeed([lost]) }) }])
+      const registry = yield* Registry.make([
+        { prefix: "a", provider: fake("a", [], { execute: () => Effect.succeed([lost]) }) }
+      ])
       assert.deepStrictEqual(yield* registry.execute([call("a_1")]), [lost])
     })
   )
@@ -112,13 +126,18 @@ describe("Registry", () => {
       assert.deepStrictEqual(yield* registry.prefixes, ["a", "b"])
       assert.isTrue(yield* registry.remove("a"))
       assert.isFalse(yield* registry.remove("a"))
-      assert.deepStrictEqual((yield* registry.list).map(({ name }) => name), ["b_t"])
+      assert.deepStrictEqual(
+        (yield* registry.list).map(({ name }) => name),
+        ["b_t"]
+      )
     })
   )
   it.effect("M14 the list is the same array while its parts are, and another when one changes", () =>
     Effect.gen(function* () {
       let tools = [declare("t")]
-      const registry = yield* Registry.make([{ prefix: "a", provider: fake("a", [], { list: Effect.sync(() => tools) }) }])
+      const registry = yield* Registry.make([
+        { prefix: "a", provider: fake("a", [], { list: Effect.sync(() => tools) }) }
+      ])
       const first = yield* registry.list
       assert.strictEqual(yield* registry.list, first)
       tools = [declare("t")]
@@ -132,7 +151,10 @@ describe("Registry", () => {
       assert.strictEqual((yield* Effect.flip(failing.list)).message, "a: down")
       const inner = yield* Registry.make([{ prefix: "in", provider: fake("x", ["t"]) }])
       const outer = yield* Registry.make([{ prefix: "out", provider: inner }])
-      assert.deepStrictEqual((yield* outer.list).map(({ name }) => name), ["out_in_t"])
+      assert.deepStrictEqual(
+        (yield* outer.list).map(({ name }) => name),
+        ["out_in_t"]
+      )
       assert.deepStrictEqual(yield* outer.execute([call("out_in_t")]), ["x:t"])
     })
   )
@@ -140,7 +162,10 @@ describe("Registry", () => {
     Effect.gen(function* () {
       const registry = yield* Registry.make([
         { prefix: "a", provider: fake("a", [], { grants: Effect.succeed([{ tool: "x" }]) }) },
-        { prefix: "b", provider: fake("b", [], { probe: ({ name }) => Effect.succeed(name === "t" ? "landed" : "did-not-land") }) }
+        {
+          prefix: "b",
+          provider: fake("b", [], { probe: ({ name }) => Effect.succeed(name === "t" ? "landed" : "did-not-land") })
+        }
       ])
       assert.deepStrictEqual(yield* registry.grants ?? Effect.succeed([]), [{ tool: "x" }])
       const probe = registry.probe ?? (() => Effect.succeed(undefined))
@@ -151,7 +176,14 @@ describe("Registry", () => {
   )
   it.effect.prop(
     "M11 every published name comes back to the provider and the name it came from",
-    { mounts: Schema.Array(Schema.Struct({ prefix: Schema.Literals(["a", "a_b", "b", "a_", "_"]), names: Schema.Array(Schema.Literals(["x", "b_x", "_x", "_b_x"])) })) },
+    {
+      mounts: Schema.Array(
+        Schema.Struct({
+          prefix: Schema.Literals(["a", "a_b", "b", "a_", "_"]),
+          names: Schema.Array(Schema.Literals(["x", "b_x", "_x", "_b_x"]))
+        })
+      )
+    },
     ({ mounts }) =>
       Effect.gen(function* () {
         const registry = yield* Registry.make()
