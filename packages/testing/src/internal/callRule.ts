@@ -22,7 +22,7 @@ export const calls = (): Watch => {
   const open = new Map<string, Phase>()
   let anyStarted = false
   let committed = false
-  let rounds = 0
+  let asked = false
 
   const leave = (id: string, from: Phase, tag: string): string | undefined => {
     const phase = open.get(id)
@@ -31,7 +31,8 @@ export const calls = (): Watch => {
     return undefined
   }
   const announce = (event: RunEvent.Of<"ToolCall">): string | undefined => {
-    if (rounds > 0 && !committed) return `ToolCall ${event.id} of a turn that was not committed`
+    // Re-entered calls belong to a turn of the transcript: they come before anything was sent (L-TAIL-10).
+    if (asked && !committed) return `ToolCall ${event.id} of a turn that was not committed`
     if (anyStarted) return `ToolCall ${event.id} after a call of the turn has started`
     if (open.has(event.id)) return `ToolCall ${event.id} twice`
     open.set(event.id, "announced")
@@ -58,10 +59,12 @@ export const calls = (): Watch => {
     see: (event) => {
       switch (event._tag) {
         case "RoundStarted":
-          rounds++
           anyStarted = false
           committed = false
           return noneOpen(event)
+        case "AttemptStarted":
+          asked = true
+          return undefined
         case "TurnCommitted":
           committed = true
           return undefined
