@@ -72,13 +72,19 @@ const convertObject = (value: object, above: Set<object>, depth: number): Json =
     if (value instanceof Map) return convert([...value], above, depth + 1)
     if (value instanceof Set) return convert([...value], above, depth + 1)
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
-    return Object.fromEntries(Object.keys(value).map((key) => [wellFormed(key), property(value, key, above, depth)]))
+    return Object.fromEntries(Object.keys(value).map((key) => [wellFormedKey(key), property(value, key, above, depth)]))
   } catch (cause) {
     return `[unreadable: ${saidBy(cause)}]`
   } finally {
     above.delete(value)
   }
 }
+
+/** Two keys that differ stay two keys: a lone surrogate is named, where U+FFFD would make them one. */
+const wellFormedKey = (key: string): string =>
+  key.isWellFormed()
+    ? key
+    : [...key].map((c) => (c.isWellFormed() ? c : `[U+${c.charCodeAt(0).toString(16).toUpperCase()}]`)).join("")
 
 /** What was thrown may throw in its turn. */
 const saidBy = (cause: unknown): string => {

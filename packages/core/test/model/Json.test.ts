@@ -41,7 +41,11 @@ const replaced: ReadonlyArray<readonly [what: string, value: unknown, text: stri
     },
     '{"a":1,"b":"[getter threw]"}'
   ],
-  ["a lone surrogate, in a key too", { "\ud800": "a\udc00" }, '{"\ufffd":"a\ufffd"}'],
+  [
+    "a lone surrogate, and which one in a key",
+    { "\ud800": "a\udc00", "\ud801": 1 },
+    '{"[U+D800]":"a\ufffd","[U+D801]":1}'
+  ],
   ["a proxy that throws", { a: hostile() }, '{"a":"[unreadable: no]"}'],
   ["a revoked proxy", [revoked()], `["[unreadable: Cannot perform 'IsArray' on a proxy that has been revoked]"]`],
   ["a toJSON that throws", { toJSON: () => Reflect.get(hostile(), "x") }, '"[unreadable: no]"'],
