@@ -1,4 +1,9 @@
-/** The sentences that may end a turn: those that belong to the last tool, their slots filled from the conversation. */
+/**
+ * The sentences that may end a turn: those that belong to the last tool, their slots filled from the conversation.
+ *
+ * N1. A result that speaks of an unknown outcome is never called a failure; one that says so of its own call is answered as
+ *     unknown and as nothing else.
+ */
 import * as Catalogue from "./Catalogue.ts"
 import * as Grammar from "./Grammar.ts"
 import type { Model } from "./Model.ts"
@@ -10,6 +15,11 @@ const nothing = "I am a tiny demo model and know none of the tools offered here.
 /** Names a sentence lists at most, after a search and after a listing. */
 const searchItems = 3
 const listItems = 8
+const failure = "That did not work"
+const doubt = "It is not known"
+const isDoubtful = /unknown|not known|interrupted|may still|may have/i
+const isUnknown =
+  /whether it (?:took effect|happened) is (?:unknown|not known)|outcome\b.{0,20} (?:is|was) (?:unknown|not known)/i
 
 /** What it can do here, as one sentence: with every known tool offered, the sentence that it was trained on. */
 export const abilities = (model: Model, offered: ReadonlyMap<Catalogue.Known, string>): string => {
@@ -29,8 +39,11 @@ export const programs = (model: Model, turn: Turn.Turn, abilities: string): Read
   }
   const call = turn.calls.at(-1)
   const sentences = (call === undefined ? undefined : model.answers.get(call.tool)) ?? model.answers.get("*") ?? []
-  const facts = factsOf(turn, turn.last, model.limits.text)
-  return sentences.filter((sentence) => isTrue(sentence, facts)).map((sentence) => fill(sentence, facts))
+  const { last } = turn
+  const facts = factsOf(turn, last, model.limits.text)
+  return sentences
+    .filter((sentence) => isHonest(sentence, last) && isTrue(sentence, facts))
+    .map((sentence) => fill(sentence, facts))
 }
 
 interface Facts {
@@ -66,6 +79,9 @@ const cutAtWord = (flat: string, limit: number): string => {
   const oneMore = Prompt.firstBytes(flat, limit + 1)
   return oneMore.includes(" ") ? oneMore.slice(0, oneMore.lastIndexOf(" ")) : Prompt.firstBytes(flat, limit)
 }
+
+const isHonest = (sentence: string, result: string): boolean =>
+  isUnknown.test(result) ? sentence.startsWith(doubt) : !(isDoubtful.test(result) && sentence.startsWith(failure))
 
 /** Whether a sentence says of its own shape what is so: three dots only after a cut, `and more` only when there are more. */
 const isTrue = (sentence: string, facts: Facts): boolean => {

@@ -41,7 +41,7 @@ export interface Options {
   readonly model?: string
   /** Without it the likeliest action, always; with it the same for a seed. */
   readonly sampling?: Sampling
-  /** Completion cap in tokens. Default, and at most, 512: the room that every prompt leaves. */
+  /** Completion cap in tokens. Default, and at most, 1024: the room that every prompt leaves. */
   readonly maxTokens?: number
   /** Other weights of the same make. Default: the published ones. */
   readonly weights?: Effect.Effect<Uint8Array, Weights.WeightsError>
@@ -114,6 +114,7 @@ const open = (
     const { conversation, schema } = request
     // Before anything is waited for: the array may grow while the weights are read.
     const messages = Dialogue.fromMessages(conversation.messages)
+    const closing = Dialogue.isClosing(conversation.messages)
     const tools = schema === undefined ? request.tools : routed(schema)
     if (tools === undefined) {
       const asked = schema?.name ?? ""
@@ -125,6 +126,7 @@ const open = (
     const question: Router.Question = {
       messages,
       tools,
+      closing,
       maxTokens: Math.min(request.maxTokens ?? maxTokens, maxTokens),
       ...(sampling === undefined ? {} : { sampling })
     }

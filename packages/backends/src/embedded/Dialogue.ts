@@ -4,8 +4,10 @@
  * The model knows no system message and no answer of its own: the context around a conversation is not shown to it.
  *
  * I1. A call stands directly before its result, whatever order a batch was answered in.
- * I2. A routed result is told by where it stands: behind an action of that tool, under its header line.
+ * I2. The loop's own sentence at a limit is not shown: it closes the turn (L-LIM-02).
+ * I3. A routed result is told by where it stands: behind an action of that tool, under its header line.
  */
+import * as Wording from "@settle/core/decide/Wording"
 import * as Json from "@settle/core/model/Json"
 import type * as Message from "@settle/core/model/Message"
 import type { Offer } from "./Catalogue.ts"
@@ -21,7 +23,7 @@ export const fromMessages = (messages: ReadonlyArray<Message.Message>): Readonly
       case "system":
         break
       case "user":
-        out.push(said(message.content, out.at(-1)))
+        if (message.content !== Wording.limitReached) out.push(said(message.content, out.at(-1)))
         break
       case "assistant":
         if (message.toolCalls === undefined) out.push({ role: "action", text: actionOf(message.content) })
@@ -36,6 +38,10 @@ export const fromMessages = (messages: ReadonlyArray<Message.Message>): Readonly
   }
   return out
 }
+
+/** Whether the loop has closed the tools: the last word is then its own and no request. */
+export const isClosing = (messages: ReadonlyArray<Message.Message>): boolean =>
+  messages.findLast((message) => message.role === "user")?.content === Wording.limitReached
 
 const said = (content: string, before: Prompt.Message | undefined): Prompt.Message => {
   const [header, tool] = routedResult.exec(content) ?? []

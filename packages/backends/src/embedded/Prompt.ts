@@ -23,8 +23,8 @@ export interface Limits {
 }
 
 export const cutMark = "[...]"
-/** Positions kept free for the reply, so also its most tokens. */
-export const replyRoom = 512
+/** Positions kept free for the reply, so also its most tokens: a joined path and a content, every byte a token. */
+export const replyRoom = 1024
 
 const utf8 = new TextEncoder()
 const text = new TextDecoder()

@@ -21,6 +21,8 @@ import * as Writer from "./Writer.ts"
 export interface Question {
   readonly messages: ReadonlyArray<Prompt.Message>
   readonly tools: ReadonlyArray<Catalogue.Offer>
+  /** No tool any more: the turn is to be answered now. */
+  readonly closing?: boolean
   /** Without it the likeliest action, always. */
   readonly sampling?: Choice.Sampling
   /** Most tokens of the action's JSON. Default, and at most: the room kept for a reply. */
@@ -78,6 +80,7 @@ interface Work {
   readonly turn: Turn.Turn
   readonly prompt: ReadonlyArray<number>
   readonly choose: Choice.Choose
+  readonly closing: boolean
   readonly limit: number
 }
 
@@ -87,7 +90,8 @@ export function* next(session: Session.Session, question: Question): Session.Ste
   const turn = Turn.make(question.messages, model.limits, offered)
   const prompt = promptOf(model, turn, offered)
   const limit = Math.min(question.maxTokens ?? Infinity, Prompt.replyRoom)
-  const work: Work = { session, model, offered, turn, prompt, choose: Choice.make(question.sampling), limit }
+  const closing = question.closing === true || turn.results >= model.limits.steps
+  const work: Work = { session, model, offered, turn, prompt, choose: Choice.make(question.sampling), closing, limit }
   const heldTokens = yield* Session.begin(session, [...prompt, model.marks.open])
   const wish = decide(work)
   const written = yield* act(work, wish)
@@ -132,8 +136,8 @@ const isOffered = (turn: Turn.Turn, offered: Offered, tool: Catalogue.Known): bo
   offered.has(tool) && !(tool.arguments.includes("content") && Prompt.isCut(turn.user))
 
 function* act(work: Work, { tool }: Wish): Session.Steps<Written> {
-  const { model, offered, prompt, session, turn } = work
-  if (turn.results >= model.limits.steps) return yield* answer(work, "step-limit")
+  const { closing, model, offered, prompt, session, turn } = work
+  if (closing) return yield* answer(work, "step-limit")
   if (tool === undefined) return yield* answer(work, "model")
   const shown = offered.get(tool)
   if (shown === undefined || !isOffered(turn, offered, tool)) return yield* answer(work, "not-offered")
