@@ -46,9 +46,12 @@ export const afterProvider = (
 
 const below = (request: number, room: number): number => Math.max(0, Math.min(room, request - 1))
 
-/** The largest conversation that any of these backends would take; `undefined` without a refusal that can be measured. */
+/**
+ * The largest conversation that any of these backends would take; `undefined` when nothing was counted for them: then the compactor
+ * follows its own target.
+ */
 export const best = <Counter>(refusals: ReadonlyArray<Refusal<Counter>>): Target<Counter> | undefined => {
-  const [first, ...rest] = refusals
+  const [first, ...rest] = refusals.filter(({ parts }) => parts.request > 0)
   if (first === undefined) return undefined
   const oneUnit = rest.every((refusal) => refusal.counter === first.counter)
   const size = (refusal: Refusal<Counter>): number =>

@@ -86,6 +86,7 @@ describe("Target", () => {
     const best = Target.best([refusal(4096), refusal(8192), refusal(2048)])
     assert.deepStrictEqual(best, { counter: one, tokens: 8192 - 1500 - 400 })
     assert.isUndefined(Target.best([]))
+    assert.isUndefined(Target.best([{ counter: one, parts: parts(0), usable: 0 }]), "nothing was counted")
   })
 
   it("L-CTX-10 compares different counters by their ratio and keeps the counter with its number", () => {
