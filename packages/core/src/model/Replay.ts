@@ -243,8 +243,22 @@ const isPart = (value: unknown): value is Part => {
   }
 }
 
+/** Numbers, texts and flags under their own names; whatever else stands there was not billed (J12). */
 const readUsage = (value: Json.JsonObject): Usage =>
-  Object.fromEntries(Object.entries(value).filter(([, v]) => typeof v === "number" || typeof v === "string"))
+  Object.fromEntries(Object.entries(value).filter(([key, given]) => typeof given === usageTypes.get(key)))
+
+const usageTypes: ReadonlyMap<string, "number" | "string" | "boolean"> = new Map([
+  ["promptTokens", "number"],
+  ["completionTokens", "number"],
+  ["totalTokens", "number"],
+  ["cachedPromptTokens", "number"],
+  ["cacheWriteTokens", "number"],
+  ["reasoningTokens", "number"],
+  ["cost", "number"],
+  ["costComputed", "boolean"],
+  ["generationId", "string"],
+  ["providerName", "string"]
+])
 
 const addGrants = (state: State, payload: Json.JsonObject): string | undefined => {
   const { grants } = payload

@@ -7,8 +7,8 @@
  *     both (L-TOOL-05).
  * T3. The id of a tool-dispatched line is the id of its operation (O-ID-01).
  */
-import type * as Json from "./Json.ts"
-import type { Message } from "./Message.ts"
+import * as Json from "./Json.ts"
+import { Message } from "./Message.ts"
 import type { Outcome } from "./Operation.ts"
 import type { ArtifactRef, Idempotency } from "./Tool.ts"
 import type { Usage } from "./Usage.ts"
@@ -112,7 +112,7 @@ export const encode = (draft: Draft, id: string, at: number): string => {
   const ts = new Date(at).toISOString()
   switch (draft.type) {
     case "message":
-      return JSON.stringify({ v: 1, type: draft.type, id, ts, payload: { ...draft.extras, ...draft.message } })
+      return write({ v: 1, type: draft.type, id, ts, payload: { ...beside(draft.extras), ...draft.message } })
     case "custom":
       return JSON.stringify({ v: 1, type: draft.name, id, ts, payload: draft.payload })
     case "session-meta":
@@ -123,5 +123,20 @@ export const encode = (draft: Draft, id: string, at: number): string => {
     case "tool-settled":
     case "run-context":
       return JSON.stringify({ v: 1, type: draft.type, id, ts, payload: draft.payload })
+  }
+}
+
+const messageKeys: ReadonlySet<string> = new Set(Object.keys(Message.fields))
+
+/** A producer's extra under the name of a message key would come back as a part of the message. */
+const beside = (extras: Extras): Extras =>
+  Object.fromEntries(Object.entries(extras).filter(([key]) => !messageKeys.has(key)))
+
+/** Extras come from outside and may be no JSON: a line is written all the same (X-SAFE-01). */
+const write = (line: object): string => {
+  try {
+    return JSON.stringify(line)
+  } catch {
+    return JSON.stringify(Json.fromUnknown(line))
   }
 }
