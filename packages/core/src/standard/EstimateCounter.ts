@@ -138,28 +138,52 @@ const isEncoded = (run: string): boolean => {
   return /[A-Z]/.test(sample) && /[a-z]/.test(sample) && /\d/.test(sample) && classes(sample) > 0.38 * sample.length
 }
 
-const pieces = "[A-Z]*[a-z]+|[A-Z]+|\\d{1,3}|\\s+|[^\\x00-\\x7f]|."
-
+/**
+ * One pass over the characters, since a result may have megabytes. A word (capitals, then small letters) is one token up to seven
+ * letters, digits are a token in threes, a space is free before a word.
+ */
 const classes = (text: string): number => {
   let tokens = 0
-  for (const found of text.matchAll(new RegExp(pieces, "gsu"))) tokens += weightOf(found[0], text, found.index)
+  let at = 0
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    const from = at
+    if (isLetter(code)) {
+      while (isUpper(text.charCodeAt(at))) at++
+      while (isLower(text.charCodeAt(at))) at++
+      tokens += at - from <= 7 ? 1 : Math.ceil((at - from) / 5)
+    } else if (isDigit(code)) {
+      while (at < from + 3 && isDigit(text.charCodeAt(at))) at++
+      tokens += 1
+    } else if (isSpace(code)) {
+      let breaks = false
+      for (let next = code; isSpace(next); next = text.charCodeAt(++at)) breaks ||= next === 10 || next === 13
+      tokens += breaks ? 0.7 : at - from > 1 ? 0.6 : isDigit(text.charCodeAt(at)) ? 1 : 0
+    } else {
+      const point = code > 0x7f ? (text.codePointAt(at) ?? code) : code
+      at += point > 0xffff ? 2 : 1
+      tokens += point <= 0x7f ? 0.6 : point < 0x600 ? 0.35 : point > 0xffff ? 2 : 0.7
+    }
+  }
   return tokens
 }
 
-const weightOf = (piece: string, text: string, at: number): number => {
-  const code = piece.codePointAt(0) ?? 0
-  if (isLetter(code)) return piece.length <= 7 ? 1 : Math.ceil(piece.length / 5)
-  if (isDigit(code)) return 1
-  if (piece.trim() === "") return spaceWeight(piece, text.charCodeAt(at + piece.length))
-  if (code > 0x7f) return code < 0x600 ? 0.35 : code > 0xffff ? 2 : 0.7
-  return 0.6
-}
-
-const spaceWeight = (space: string, next: number): number => {
-  if (space.includes("\n") || space.includes("\r")) return 0.7
-  if (space.length > 1) return 0.6
-  return isDigit(next) ? 1 : 0
-}
-
-const isLetter = (code: number): boolean => (code >= 65 && code <= 90) || (code >= 97 && code <= 122)
+const isUpper = (code: number): boolean => code >= 65 && code <= 90
+const isLower = (code: number): boolean => code >= 97 && code <= 122
+const isLetter = (code: number): boolean => isUpper(code) || isLower(code)
 const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** White space as a regular expression has it. */
+const isSpace = (code: number): boolean =>
+  code === 32 ||
+  (code >= 9 && code <= 13) ||
+  (code >= 0xa0 &&
+    (code === 0xa0 ||
+      code === 0x1680 ||
+      (code >= 0x2000 && code <= 0x200a) ||
+      code === 0x2028 ||
+      code === 0x2029 ||
+      code === 0x202f ||
+      code === 0x205f ||
+      code === 0x3000 ||
+      code === 0xfeff))
