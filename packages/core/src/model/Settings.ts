@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Json from "./Json.ts"
 import * as Pattern from "./Pattern.ts"
 import * as Refusal from "./Refusal.ts"
 import { idempotencies, type Idempotency } from "./Tool.ts"
@@ -84,8 +85,10 @@ const positive = (setting: string, given: Duration.Input): Checked<number> => {
   const ms = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
   return ms !== undefined && ms > 0
     ? Result.succeed(ms)
-    : invalid(setting, `${String(given)} is not a duration above zero`, `Write it like "30 seconds"`)
+    : invalid(setting, `${spell(given)} is not a duration above zero`, `Write it like "30 seconds"`)
 }
+
+const spell = (given: unknown): string => (typeof given === "object" ? Json.render(given) : String(given))
 
 const patterns = (setting: string, given: ReadonlyArray<unknown> = []): Checked<ReadonlyArray<string>> => {
   if (!Array.isArray(given)) return invalid(setting, "it is not a list", "Give a list of tool names")
@@ -98,6 +101,9 @@ const patterns = (setting: string, given: ReadonlyArray<unknown> = []): Checked<
 }
 
 const rules = (given: ReadonlyArray<IdempotencyRule> = []): Checked<ReadonlyArray<IdempotencyRule>> => {
+  if (!Array.isArray(given)) {
+    return invalid("idempotencyRules", "it is not a list", "Give a list of {tool, idempotency}")
+  }
   for (const [index, rule] of given.entries()) {
     const at = `idempotencyRules[${index}]`
     const fault = Pattern.fault(rule?.tool)
