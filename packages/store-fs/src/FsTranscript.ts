@@ -105,15 +105,14 @@ const openForWriting = Effect.fnUntraced(function* (options: Options) {
   const given = path.resolve(options.path)
   const durability = options.durability ?? "fsync"
   const file = yield* OpenFile.prepare(given)
-  const lock = yield* Effect.catch(Lock.acquire(file, { takeOver: options.takeOver === true }), (reason) =>
-    fail("open", given, reason)
-  )
+  const isDurable = durability === "fsync"
+  const held = Lock.acquire(file, { takeOver: options.takeOver === true, isDurable })
+  const lock = yield* Effect.catch(held, (reason) => fail("open", given, reason))
   const { O_APPEND, O_CREAT, O_RDWR } = fs.constants
   const fd = yield* OpenFile.open({ given, file, flags: O_RDWR | O_CREAT | O_APPEND })
   const loaded = yield* load(given, fd, options)
   const plan = Repair.plan(loaded)
   if (plan._tag === "Refuse") return yield* fail("open", given, new Unreadable({ detail: plan.detail }))
-  const isDurable = durability === "fsync"
   const mended = yield* Effect.catch(Mend.mend({ fd, file, plan, end: loaded.end, isDurable }), ({ cause }) =>
     fail("open", given, new WriteFailed({ detail: `its end could not be mended: ${Errno.describe(cause)}` }))
   )

@@ -67,6 +67,6 @@ export const nameOf = (file: string): string => path.basename(file, extension)
 
 /** Full results of a transcript lie beside it: `<stem>.artifacts`. */
 export const artifactsOf = (file: string): string => {
-  const { dir, ext, name } = path.parse(file)
-  return path.join(dir, ext === "" ? `${name}.artifacts` : `${name}.artifacts`)
+  const { dir, name } = path.parse(file)
+  return path.join(dir, `${name}.artifacts`)
 }

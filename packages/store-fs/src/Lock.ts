@@ -27,6 +27,8 @@ export interface Lock {
 export interface Options {
   /** Takes the lock of an owner that cannot be judged from here. Only for who knows that it is gone. Default false. */
   readonly takeOver?: boolean
+  /** Whether a lock that outlives a power failure must still name its owner: one sync more. Default true. */
+  readonly isDurable?: boolean
 }
 
 /** The lock of a file is a file beside it. */
@@ -52,7 +54,9 @@ const open = Effect.fnUntraced(function* (path: string, options: Options) {
   const ids = yield* IdGenerator
   const since = new Date(yield* Clock.currentTimeMillis).toISOString()
   const owner = Owner.self({ since, token: yield* ids.next })
-  const answer = yield* Effect.sync(() => take({ path, owner, force: options.takeOver === true }))
+  const answer = yield* Effect.sync(() =>
+    take({ path, owner, force: options.takeOver === true, isDurable: options.isDurable !== false })
+  )
   if (answer._tag === "Refused") return yield* Effect.fail(answer.reason)
   const held: Held = { fd: answer.fd, lock: { path, owner, lost: () => lost(answer.fd, path) } }
   return held
@@ -82,6 +86,7 @@ interface Taking {
   readonly path: string
   readonly owner: Owner.Owner
   readonly force: boolean
+  readonly isDurable: boolean
 }
 
 type Answer =
@@ -95,7 +100,7 @@ const maxTurns = 100
 const take = (taking: Taking): Answer => {
   const temporary = `${taking.path}.new-${taking.owner.token}`
   try {
-    writeOwner(temporary, taking.owner)
+    writeOwner(temporary, taking)
     for (let turn = 0; turn < maxTurns; turn++) {
       const answer = oneTurn(taking, temporary)
       if (answer !== undefined) return answer
@@ -179,12 +184,11 @@ const placeByCopy = (temporary: string, path: string): boolean => {
   }
 }
 
-/** Synced, so that a lock that outlives a power failure still names its owner. */
-const writeOwner = (path: string, owner: Owner.Owner): void => {
+const writeOwner = (path: string, { isDurable, owner }: Taking): void => {
   const fd = fs.openSync(path, "wx", 0o600)
   try {
     fs.writeSync(fd, Owner.encode(owner))
-    fs.fdatasyncSync(fd)
+    if (isDurable) fs.fdatasyncSync(fd)
   } finally {
     fs.closeSync(fd)
   }

@@ -1,7 +1,7 @@
 /**
  * Carries out a repair of the end of a file: the torn rest to a file beside, then one truncate, then the missing line end.
  *
- * M1. The torn bytes are on the disk under their own name before they leave the transcript.
+ * M1. The torn bytes have their own file before they leave the transcript, synced where the store syncs.
  * M2. Cut short anywhere, mending again gives the same file; at worst the torn bytes are kept twice.
  */
 import * as fs from "node:fs"
@@ -67,7 +67,10 @@ const cut = Effect.fnUntraced(function* (request: Request, torn: Repair.Cut) {
 })
 
 /** The name of the copy; undefined when there was nothing but NUL bytes to copy. */
-const quarantine = ({ fd, file }: Request, torn: Repair.Cut): Effect.Effect<string | undefined, Reader.SystemError> =>
+const quarantine = (
+  { fd, file, isDurable }: Request,
+  torn: Repair.Cut
+): Effect.Effect<string | undefined, Reader.SystemError> =>
   Reader.system(() => {
     const beside = createBeside(file)
     let hasContent = false
@@ -82,7 +85,7 @@ const quarantine = ({ fd, file }: Request, torn: Repair.Cut): Effect.Effect<stri
         for (let done = 0; done < count;) done += fs.writeSync(beside.fd, part, done)
         at += count
       }
-      fs.fsyncSync(beside.fd)
+      if (isDurable) fs.fsyncSync(beside.fd)
     } finally {
       fs.closeSync(beside.fd)
     }
