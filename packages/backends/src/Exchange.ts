@@ -60,6 +60,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#reads
   }
 
+  get ended(): boolean {
+    return this.#end !== undefined
+  }
+
   // what undici calls
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -65,6 +65,14 @@ const inner = (value: Json.Json | undefined, depth: number): Account | undefined
   return parsed === undefined ? { detail: raw } : account(parsed, depth + 1)
 }
 
+/** The first word that names the fault; a number only when there is no word, and never one that is the HTTP status. */
+const codeOf = (values: ReadonlyArray<Json.Json | undefined>): string | undefined => {
+  const given = values
+    .map((value) => (typeof value === "number" ? String(value) : text(value)))
+    .filter((value) => value !== undefined && value !== "error" && statusOf(value) === undefined)
+  return given.find((value) => value !== undefined && !/^\d+$/.test(value)) ?? given[0]
+}
+
 const deepest = 4
 
 const account = (given: Json.Json, depth: number): Account => {
@@ -80,9 +88,10 @@ const account = (given: Json.Json, depth: number): Account => {
   const lists = listed(field(given, "errors")) ?? listed(field(given, "detail")) ?? listed(field(said, "details"))
   const wrapped = inner(field(field(said, "metadata"), "raw"), depth)
   const detail = [message?.detail ?? lists, wrapped?.detail].filter((part) => part !== undefined).join(": ")
-  const named = firstText(field(said, "code"), field(said, "type"), field(given, "code"), field(said, "status"))
-  const numeric = named !== undefined && /^\d+$/.test(named)
-  const code = wrapped?.code ?? message?.code ?? (numeric ? (text(field(said, "type")) ?? named) : named)
+  const code =
+    wrapped?.code ??
+    message?.code ??
+    codeOf([field(said, "code"), field(said, "type"), field(given, "code"), field(said, "status")])
   const status =
     [
       field(said, "status_code"),
@@ -102,7 +111,7 @@ const account = (given: Json.Json, depth: number): Account => {
     message?.retryAfterMs
   return {
     detail: detail === "" ? JSON.stringify(given) : detail,
-    ...(code === undefined || code === "error" ? {} : { code }),
+    ...(code === undefined ? {} : { code }),
     ...(status === undefined ? {} : { status }),
     ...(wait === undefined ? {} : { retryAfterMs: wait })
   }

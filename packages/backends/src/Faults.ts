@@ -45,10 +45,10 @@ export const beforeAnswer = (error: Error, target: Target): Backend.Reason => {
   if (code === "UND_ERR_HEADERS_TIMEOUT") {
     return new Backend.TimedOut({ seconds: target.headersSeconds, waitedFor: "headers" })
   }
-  if (code.startsWith("HPE_") || code === "UND_ERR_HEADERS_OVERFLOW") {
+  if (error.name === "HTTPParserError" || code === "UND_ERR_HEADERS_OVERFLOW") {
     return new Backend.BadResponse({
       problem: "malformed",
-      detail: `${target.place} does not answer in HTTP (${code})`
+      detail: `${target.place} does not answer in HTTP. Check the port in baseUrl`
     })
   }
   return new Backend.ConnectionFailed({ detail: connection(code, target) })

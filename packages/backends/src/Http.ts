@@ -29,8 +29,8 @@ export interface Post {
 export interface Response extends Exchange.Answer {
   /** All bytes that arrived since the last pull; `Done` at the end of the body. */
   readonly pull: Effect.Effect<Exchange.Bytes, Backend.BackendError | Cause.Done>
-  /** Everything that matters was read: the connection may be kept when the scope closes. */
-  readonly complete: () => void
+  /** Everything that matters was read: the connection is kept. Lets it read its last bytes, which mostly are there already. */
+  readonly complete: Effect.Effect<void>
 }
 
 export interface Http {
@@ -123,9 +123,10 @@ const makeWith = (options: Options) => {
     return {
       ...answer,
       pull: exchange.pull,
-      complete: () => {
+      complete: Effect.suspend(() => {
         complete = true
-      }
+        return exchange.ended ? Effect.void : Effect.yieldNow
+      })
     }
   })
 

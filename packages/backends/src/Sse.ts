@@ -93,7 +93,7 @@ export class Framer {
     const pending = this.#utf8.pending
     if (pending > 0) this.#fault ??= { _tag: "IncompleteText", bytes: pending }
     if (this.#heldSize > 0) this.#line(this.#release(""), events)
-    this.#dispatch(events)
+    if (this.#data !== undefined) this.#dispatch(events)
     return this.#batch(events)
   }
 

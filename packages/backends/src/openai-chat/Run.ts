@@ -66,7 +66,7 @@ export class Run {
   take(): Array<Backend.Chunk> {
     this.#flush(true)
     const out = this.#out
-    if (out.length > 0) this.#out = []
+    this.#out = []
     return out
   }
 

@@ -122,7 +122,8 @@ export class Templates {
       const { before, after } = learned
       if (data.length < before.length + after.length || !data.startsWith(before) || !data.endsWith(after)) continue
       const text = unescape(data.slice(before.length, data.length - after.length))
-      if (text === undefined) continue
+      // an empty string says nothing, and saying nothing has rules of its own
+      if (text === undefined || text === "") continue
       this.#nextPause = 1
       return { kind: learned.kind, text, index: learned.index, field: learned.field }
     }

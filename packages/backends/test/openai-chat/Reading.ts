@@ -40,6 +40,7 @@ export const read = (pieces: Iterable<Uint8Array>, how: How = {}): Read => {
     tools: how.tools ?? [],
     cumulative: how.cumulative ?? false
   })
+  chunks.push(...reader.take())
   return { chunks, result }
 }
 

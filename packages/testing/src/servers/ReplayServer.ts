@@ -62,6 +62,8 @@ export interface ReplayServer {
   readonly port: number
   /** In order of arrival; grows. */
   readonly requests: ReadonlyArray<Seen>
+  /** How many connections were made so far. */
+  readonly connections: () => number
   /** Completes when this many requests have arrived. */
   readonly arrived: (count: number) => Effect.Effect<void>
 }
@@ -98,11 +100,15 @@ const bytesOf = (body: string | Uint8Array): Uint8Array => (typeof body === "str
 const write = (response: Http.ServerResponse, piece: Uint8Array): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (response.destroyed) return resume(Effect.void)
-    const done = () => resume(Effect.void)
+    const quit = () => response.off("close", done).off("drain", done)
+    const done = () => {
+      quit()
+      resume(Effect.void)
+    }
     response.once("close", done)
     if (response.write(piece)) setImmediate(done)
     else response.once("drain", done)
-    return Effect.sync(() => response.off("close", done))
+    return Effect.sync(quit)
   })
 
 const play = Effect.fnUntraced(function* (response: Http.ServerResponse, answer: Answer, count: (n: number) => void) {
@@ -139,6 +145,7 @@ export const make = (script: Script): Effect.Effect<ReplayServer, never, Scope.S
   Effect.gen(function* () {
     const requests: Array<Seen> = []
     const waiters: Array<Waiter> = []
+    let connections = 0
     const run = yield* FiberSet.makeRuntime<never>()
 
     const handle = Effect.fnUntraced(function* (request: Http.IncomingMessage, response: Http.ServerResponse) {
@@ -169,6 +176,7 @@ export const make = (script: Script): Effect.Effect<ReplayServer, never, Scope.S
           request.socket.setNoDelay(true)
           run(handle(request, response))
         })
+        made.on("connection", () => (connections += 1))
         made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
       }),
       (made) =>
@@ -183,6 +191,7 @@ export const make = (script: Script): Effect.Effect<ReplayServer, never, Scope.S
       baseUrl: `http://127.0.0.1:${port}/v1`,
       port,
       requests,
+      connections: () => connections,
       arrived: (count) =>
         Effect.suspend(() => {
           if (requests.length >= count) return Effect.void
