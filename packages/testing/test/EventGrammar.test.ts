@@ -170,7 +170,11 @@ const illegal: ReadonlyArray<readonly [rule: string, problem: string, ReadonlyAr
       E.discarded("failed")
     ]
   ],
-  ["calls", "ToolCall a of a turn that was not committed", [E.started, E.round(1), E.attempt(1), E.succeeded(1), E.call("a")]],
+  [
+    "calls",
+    "ToolCall a of a turn that was not committed",
+    [E.started, E.round(1), E.attempt(1), E.succeeded(1), E.call("a")]
+  ],
   ["calls", "ToolCall a twice", [E.started, ...E.turn(1), E.call("a"), E.call("a")]],
   [
     "calls",
