@@ -7,6 +7,7 @@ import * as CliConfig from "effect/cli/CliConfig"
 import type * as CliError from "effect/cli/CliError"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Flags from "./commands/Flags.ts"
 import * as Exit from "./Exit.ts"
@@ -38,11 +39,13 @@ const runCommand = Command.make("run", { ...Flags.shared, prompt }, (parsed) =>
   ])
 )
 
+const session = Argument.String("session").pipe(Argument.withDescription("Name of a session, or the path of its file"))
+
 const resume = Command.make(
   "resume",
   {
     ...Flags.resuming,
-    target: Argument.String("session").pipe(Argument.withDescription("Name of a session, or the path of its file")),
+    target: session,
     prompt: Argument.String("prompt").pipe(
       Argument.withDescription("What to do next. Default: go on"),
       Argument.optional
@@ -81,9 +84,88 @@ const models = Command.make("models", Flags.listing, (parsed) =>
   )
 ).pipe(Command.withDescription("The configured models: server, window, completion cap, key"))
 
+const newName = Argument.String("name").pipe(Argument.withDescription("The new name"))
+const all = Flag.Boolean("all").pipe(Flag.withDescription("Of every project"), Flag.withDefault(false))
+const output = Flags.listing.output
+
+const inSessions = <A, E, R>(use: (module: typeof import("./commands/Sessions.ts")) => Effect.Effect<A, E, R>) =>
+  lazily(() => import("./commands/Sessions.ts"), use)
+
+const sessions = Command.make("sessions").pipe(
+  Command.withDescription("The transcripts: look at them, search, fork, rename, export, mend"),
+  Command.withSubcommands([
+    Command.make("list", { all, output }, (parsed) => inSessions((m) => m.list(parsed))).pipe(
+      Command.withDescription("Sessions of this project, the last written first")
+    ),
+    Command.make("show", { session, output }, (parsed) => inSessions((m) => m.show(parsed))).pipe(
+      Command.withDescription("The conversation, and what is known about each call")
+    ),
+    Command.make("search", { text: Argument.String("text"), all, output }, (parsed) =>
+      inSessions((m) => m.search(parsed))
+    ).pipe(Command.withDescription("Messages that hold a text")),
+    Command.make(
+      "fork",
+      {
+        session,
+        name: newName,
+        at: Flag.String("at").pipe(
+          Flag.withMetavar("LINE"),
+          Flag.withDescription("The last line to keep, by number or id. Default: all of them"),
+          Flag.optional
+        )
+      },
+      (parsed) => inSessions((m) => m.fork(Flags.given(parsed)))
+    ).pipe(Command.withDescription("A new session that begins as a copy of another")),
+    Command.make("rename", { session, name: newName }, (parsed) => inSessions((m) => m.rename(parsed))).pipe(
+      Command.withDescription("Another name for a session")
+    ),
+    Command.make(
+      "export",
+      {
+        session,
+        format: Flag.Literals("format", ["md", "html"]).pipe(
+          Flag.withDescription("Markdown, or one HTML file"),
+          Flag.withDefault("md")
+        ),
+        to: Flag.String("to").pipe(Flag.withMetavar("FILE"), Flag.withDescription("Default: stdout"), Flag.optional)
+      },
+      (parsed) => inSessions((m) => m.write(Flags.given(parsed)))
+    ).pipe(Command.withDescription("The conversation for people, as Markdown or HTML")),
+    Command.make(
+      "doctor",
+      {
+        session: session.pipe(Argument.optional),
+        repair: Flag.Boolean("repair").pipe(
+          Flag.withDescription("Append what is proposed; nothing is ever changed or deleted"),
+          Flag.withDefault(false)
+        ),
+        output
+      },
+      (parsed) => inSessions((m) => m.doctor(Flags.given(parsed)))
+    ).pipe(Command.withDescription("What is wrong, what each open call means, what a repair would do"))
+  ])
+)
+
+const demo = Command.make(
+  "demo",
+  {
+    dir: Flag.String("dir").pipe(
+      Flag.withMetavar("DIR"),
+      Flag.withDescription("Folder for the demo. Default: a new temporary one"),
+      Flag.optional
+    ),
+    serve: Flag.String("serve").pipe(Flag.optional, Flag.withHidden)
+  },
+  (parsed) =>
+    lazily(
+      () => import("./commands/Demo.ts"),
+      (m) => m.demo(Flags.given(parsed))
+    )
+).pipe(Command.withDescription("A run that is killed in the middle of a tool call, and resumed: no key, no network"))
+
 const settle = Command.make("settle").pipe(
   Command.withDescription("An agent runtime that never calls an unknown outcome a failure"),
-  Command.withSubcommands([runCommand, resume, tools, mcp, models])
+  Command.withSubcommands([runCommand, resume, sessions, tools, mcp, models, demo])
 )
 
 /** Help that was asked for is output; a usage error is a paragraph on stderr. */

@@ -15,7 +15,7 @@ export interface Loaded {
   readonly config: Config.Config
   /** `undefined` when there is no file. */
   readonly path: string | undefined
-  /** What relative paths in it are relative to: the folder of a project's file, else the working directory. */
+  /** What relative paths in it are relative to: its own folder, for the user's file the working directory. */
   readonly root: string
 }
 
@@ -24,11 +24,19 @@ const refuse = (reason: ConfigError.Reason) => Effect.fail(ConfigError.make(reas
 export const load = Effect.fn("ConfigFile.load")(function* (given: string | undefined) {
   const path = yield* Path.Path
   const cwd = path.resolve(".")
-  if (given !== undefined) return yield* read(path.resolve(given), cwd)
+  if (given !== undefined) return yield* read(path.resolve(given), path.dirname(path.resolve(given)))
   const project = yield* nearest(cwd)
   if (project !== undefined) return yield* read(project, path.dirname(project))
   const user = path.join(yield* Places.configFolder, name)
   return (yield* isThere(user)) ? yield* read(user, cwd) : { config: Config.empty, path: undefined, root: cwd }
+})
+
+/** The folder of the project that the working directory belongs to; its file is not read. */
+export const root = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const cwd = path.resolve(".")
+  const project = yield* nearest(cwd)
+  return project === undefined ? cwd : path.dirname(project)
 })
 
 const isThere = (file: string) =>

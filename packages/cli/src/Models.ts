@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { Backend } from "@settle/core/port/Backend"
 import type * as Refusal from "@settle/core/model/Refusal"
+import * as PerLine from "./demo/PerLine.ts"
 import * as ConfigError from "./ConfigError.ts"
 import type { Link } from "./Plan.ts"
 import { type Model, modelName } from "./Protocols.ts"
@@ -26,7 +27,7 @@ const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made
       return loaded(
         () => import("@settle/backends/embedded/Backend"),
         ({ make }) => make({ ...sent(model), model: modelName(model) })
-      )
+      ).pipe(Effect.map((backend) => (model.perLine === true ? PerLine.make(backend) : backend)))
   }
 }
 

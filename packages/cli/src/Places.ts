@@ -22,7 +22,7 @@ export const configFolder = Effect.gen(function* () {
 export const problem = (error: PlatformError): string => {
   switch (error.reason._tag) {
     case "NotFound":
-      return "it is not there"
+      return "there is no such file or folder"
     case "PermissionDenied":
       return "permission denied"
     case "AlreadyExists":

@@ -46,6 +46,12 @@ export const OpenAiChat = Schema.Struct({
 export const Embedded = Schema.Struct({
   protocol: Schema.Literal("embedded"),
   model: optional(Schema.NonEmptyString.annotate({ description: "What it is called in the transcript." })),
+  perLine: optional(
+    Schema.Boolean.annotate({
+      description:
+        "Put each line of a request to the model alone and make one turn of the calls it answers with. It knows one at a time."
+    })
+  ),
   ...sizes
 }).annotate({ description: "The small demonstration model inside Settle: no key, no network, and little wit." })
 
