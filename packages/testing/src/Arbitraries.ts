@@ -169,7 +169,7 @@ export const script = (tools: ReadonlyArray<string>): Arbitrary.Arbitrary<Readon
     ...steps.map((given, at): Script.Step => {
       const chunks = given.pieces.filter((piece) => piece !== "")
       const shared: Script.Step = {
-        chunks,
+        ...(chunks.length === 0 ? {} : { chunks }),
         delay: given.delay % 5000,
         ...(given.usage === undefined ? {} : { usage: { totalTokens: Math.abs(given.usage.totalTokens) } })
       }
@@ -179,7 +179,8 @@ export const script = (tools: ReadonlyArray<string>): Arbitrary.Arbitrary<Readon
         Script.call(`s${at}-${index}`, tools[Math.min(tools.length - 1, Math.floor(part * tools.length))] ?? "", {})
       )
       // A reply of nothing is a failure of its own kind; here every reply says or asks for something.
-      return toolCalls.length > 0 || chunks.join("").trim() !== "" ? { ...shared, toolCalls } : Script.say("…", shared)
+      if (toolCalls.length > 0 || chunks.join("").trim() !== "") return { ...shared, toolCalls }
+      return { ...shared, chunks: ["…"] }
     }),
     Script.say("That is all.")
   ])

@@ -197,7 +197,9 @@ const timeline = (startAt: number): Timeline => {
       sleep: (duration) =>
         Effect.callback<void>((resume) => {
           const wake = () => resume(Effect.void)
-          sleepers.set(wake, now + Math.max(0, Duration.toMillis(duration)))
+          const ms = Math.max(0, Duration.toMillis(duration))
+          // Whole milliseconds, rounded up, as real timers: a remainder too small to add would sleep on the spot for ever.
+          sleepers.set(wake, ms > 0 ? Math.max(now + 1, Math.ceil(now + ms)) : now)
           return Effect.sync(() => void sleepers.delete(wake))
         })
     }

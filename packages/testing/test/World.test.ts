@@ -66,6 +66,21 @@ describe("World", () => {
     assert.strictEqual(await World.run(leaves, { seed: 1 }), "done")
   })
 
+  it("time is whole milliseconds, and a sleep is never shorter than asked (W2)", async () => {
+    const slept = Effect.gen(function* () {
+      const times: Array<number> = []
+      for (const ms of [0.2, 0, 1.5, 1e-5]) {
+        yield* Effect.sleep(ms)
+        times.push(yield* Clock.currentTimeMillis)
+      }
+      return times
+    })
+    assert.deepStrictEqual(
+      await World.run(slept, { seed: 1, startAt: 1e12 }),
+      [1, 1, 3, 4].map((at) => 1e12 + at)
+    )
+  })
+
   it("waits for a promise of the real world", async () => {
     const real = Effect.promise(() => new Promise<number>((resolve) => setTimeout(() => resolve(4), 5)))
     assert.strictEqual(await World.run(real, { seed: 1, patienceMs: 2000 }), 4)
