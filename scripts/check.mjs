@@ -6,6 +6,7 @@ import * as Barrels from "./barrels.mjs"
 import { capture, files, npx } from "./check/lib.mjs"
 import * as Readme from "./check/readme.mjs"
 import * as Sources from "./check/sources.mjs"
+import * as Unused from "./check/unused.mjs"
 import { trace } from "./trace.mjs"
 
 const node = process.execPath
@@ -40,7 +41,7 @@ const steps = {
       sourceCount()
     ),
   sources: Sources.check,
-  unused: () => lines(npx(["knip@6.44.2", "typescript@5.9.3"], ["knip", "--no-progress"])),
+  unused: () => [...Unused.check(), ...lines(npx(["knip@6.44.2", "typescript@5.9.3"], ["knip", "--no-progress"]))],
   format: () => lines(capture(node, ["node_modules/prettier/bin/prettier.cjs", "--check", ".", "--log-level", "warn"])),
   barrels: Barrels.check,
   readme: Readme.check,
