@@ -17,7 +17,17 @@ import type * as Scope from "effect/Scope"
 import type { Agent } from "undici"
 import * as Exchange from "./Exchange.ts"
 
+/** An address taken apart: its getters are slow. */
+interface Target {
+  readonly origin: string
+  /** Path and query. */
+  readonly path: string
+  /** Host and port, for people. */
+  readonly place: string
+}
+
 export interface Post {
+  /** The same object for every request to one place: it is taken apart once. */
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -29,8 +39,10 @@ export interface Post {
 export interface Response extends Exchange.Answer {
   /** All bytes that arrived since the last pull; `Done` at the end of the body. */
   readonly pull: Effect.Effect<Exchange.Bytes, Backend.BackendError | Cause.Done>
-  /** Everything that matters was read: the connection is kept. Lets it read its last bytes, which mostly are there already. */
-  readonly complete: Effect.Effect<void>
+  /** Everything that matters was read: the connection may be kept when the scope closes. */
+  readonly complete: () => void
+  /** Lets the connection read its last bytes, which mostly are there already, so that the next request finds it free. */
+  readonly settled: Effect.Effect<void>
 }
 
 export interface Http {
@@ -84,17 +96,28 @@ const watch = (exchange: Exchange.Exchange, idle: Duration.Duration): Effect.Eff
   })
 }
 
-const portOf = (url: URL): string => (url.port !== "" ? url.port : url.protocol === "https:" ? "443" : "80")
+const targetOf = (url: URL): Target => {
+  const port = url.port !== "" ? url.port : url.protocol === "https:" ? "443" : "80"
+  return { origin: url.origin, path: `${url.pathname}${url.search}`, place: `${url.hostname}:${port}` }
+}
 
 const makeWith = (options: Options) => {
   const connectTimeout = Duration.fromInputUnsafe(options.connectTimeout ?? "30 seconds")
   const { agent, close } = agentOf(options, connectTimeout)
 
+  const targets = new WeakMap<URL, Target>()
+
+  const target = (url: URL): Target => {
+    const kept = targets.get(url) ?? targetOf(url)
+    targets.set(url, kept)
+    return kept
+  }
+
   const post: Http["post"] = Effect.fnUntraced(function* (request: Post) {
-    const { url } = request
+    const { origin, path, place } = target(request.url)
     const dispatcher = yield* agent
     const exchange = new Exchange.Exchange({
-      place: `${url.hostname}:${portOf(url)}`,
+      place,
       connectSeconds: Duration.toSeconds(connectTimeout),
       headersSeconds: Duration.toSeconds(request.headersTimeout),
       bytesSeconds: Duration.toSeconds(request.idleBytesTimeout)
@@ -104,8 +127,8 @@ const makeWith = (options: Options) => {
       Effect.sync(() =>
         dispatcher.dispatch(
           {
-            origin: url.origin,
-            path: `${url.pathname}${url.search}`,
+            origin,
+            path,
             method: "POST",
             headers: request.headers,
             body: request.body,
@@ -123,10 +146,10 @@ const makeWith = (options: Options) => {
     return {
       ...answer,
       pull: exchange.pull,
-      complete: Effect.suspend(() => {
+      complete: () => {
         complete = true
-        return exchange.ended ? Effect.void : Effect.yieldNow
-      })
+      },
+      settled: Effect.suspend(() => (exchange.ended ? Effect.void : Effect.yieldNow))
     }
   })
 

@@ -84,7 +84,8 @@ const finish = Effect.fnUntraced(function* (attempt: Attempt, ending: Assemble.E
     cumulative: attempt.parts.cumulative
   })
   if (Result.isSuccess(result)) {
-    yield* attempt.response.complete
+    attempt.response.complete()
+    yield* attempt.response.settled
     return result.success
   }
   const { reason, usage } = result.failure
@@ -146,6 +147,13 @@ const open = Effect.fnUntraced(function* (parts: Parts, request: Port.Request) {
     idleBytesTimeout: checked.idleBytesTimeout
   })
   if (response.status < 200 || response.status > 299) return yield* refused(response, parts)
+  const encoding = response.header("content-encoding") ?? "identity"
+  if (encoding !== "identity") {
+    const detail = `${checked.url.host} compressed its answer (${encoding}) although nobody asked for it`
+    return yield* Effect.fail(
+      new Port.BackendError({ reason: new Port.BadResponse({ problem: "malformed", detail: checked.scrub(detail) }) })
+    )
+  }
   const reader = new Reader(checked)
   return pulling({ parts, request, callIds: prepared.callIds, response, reader })
 })
