@@ -19,7 +19,9 @@ import * as FiberSet from "effect/FiberSet"
 import * as Scope from "effect/Scope"
 import * as Calls from "./Calls.ts"
 import * as Elicitation from "./Elicitation.ts"
+import * as HttpLink from "./HttpLink.ts"
 import * as Link from "./Link.ts"
+import * as Login from "./Login.ts"
 import * as McpError from "./McpError.ts"
 import * as ServerSpec from "./ServerSpec.ts"
 import * as StdioLink from "./StdioLink.ts"
@@ -100,10 +102,11 @@ const establish = Effect.fnUntraced(function* (
   const run = yield* FiberSet.makeRuntimePromise<never, unknown, never>()
   let revision = 0
   const link = yield* open(
+    server,
     spec,
     taps(server, calls, () => revision++)
   )
-  const sdk = new Sdk(info, { capabilities: { elicitation: { form: {} } } })
+  const sdk = new Sdk(info, { capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } } })
   Elicitation.install(sdk, { server, calls, run })
   // whatever the SDK could report here is counted by the ledger or heard as an end
   sdk.onerror = () => undefined
@@ -122,10 +125,14 @@ const establish = Effect.fnUntraced(function* (
   }
 })
 
-const open = (spec: ServerSpec.ServerSpec, ears: Link.Taps): Effect.Effect<Link.Link, McpError.Reason, Scope.Scope> =>
+const open = (
+  server: string,
+  spec: ServerSpec.ServerSpec,
+  ears: Link.Taps
+): Effect.Effect<Link.Link, McpError.Reason, Scope.Scope> =>
   ServerSpec.isStdio(spec)
     ? StdioLink.open(spec, ears)
-    : Effect.fail(new McpError.BadEntry({ detail: 'only servers with a "command" are supported' }))
+    : Effect.flatMap(Login.make(server, spec), (login) => HttpLink.open(spec, ears, login))
 
 const taps = (server: string, calls: Calls.Calls, changed: () => void): Link.Taps => {
   let noise = 0
@@ -183,23 +190,34 @@ const handshake = (session: Session): Effect.Effect<void, McpError.Reason> => {
       advice: advice(session.spec)
     })
   // no signal: the protocol does not let a client cancel `initialize`; the closing scope ends it
-  return Effect.callback<void, McpError.Reason>((resume) => {
+  const opened = Effect.callback<void, McpError.Reason>((resume) => {
     void session.sdk.connect(session.link.transport, { timeout: never }).then(
       () => resume(Effect.void),
-      (cause: unknown) => resume(Effect.fail(failed(refusal(session, cause))))
+      (cause: unknown) => {
+        const asked = McpError.isReason(cause) && cause._tag === "Unauthorized"
+        resume(Effect.fail(asked ? cause : failed(refusal(session, cause))))
+      }
     )
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: limit,
-      orElse: () =>
-        Effect.suspend(() =>
-          Effect.fail(failed(`it did not answer \`initialize\` within ${Duration.toSeconds(limit)} seconds`))
-        )
-    })
+  })
+  const late = Effect.suspend(() =>
+    Effect.fail(failed(`it did not answer \`initialize\` within ${Duration.toSeconds(limit)} seconds`))
   )
+  return Effect.raceFirst(opened, Effect.andThen(waited(session, Duration.toMillis(limit)), late))
 }
 
+const look = 500
+
+/** `millis` of the server's own time: while a person logs in, its clock stands still. */
+const waited = (session: Session, millis: number): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let left = millis; left > 0;) {
+      yield* Effect.sleep(Math.min(left, look))
+      left = session.link.busy() ? millis : left - look
+    }
+  })
+
 const refusal = (session: Session, cause: unknown): string => {
+  if (McpError.isReason(cause)) return cause.message
   const ended = session.link.ended()
   if (ended !== undefined && ended !== "was closed by us") return `it ${ended} before it answered \`initialize\``
   if (cause instanceof SdkError) return `it answered \`initialize\` with error ${cause.code}: ${bareMessage(cause)}`
@@ -328,6 +346,8 @@ const failure = (
   const { cause, id } = failed
   const fate = session.link.ledger.fate(id)
   const ended = session.link.ended()
+  if (fate === "not-accepted" && ended === Link.sessionGone) return new McpError.SessionLost()
+  if (McpError.isReason(cause)) return cause
   if (cause instanceof SdkError && ended === undefined) {
     const data = cause.data === undefined ? "" : ` (${Json.render(cause.data).slice(0, 2_000)})`
     return new McpError.Answered({ method, code: cause.code, detail: `${bareMessage(cause)}${data}` })

@@ -14,6 +14,7 @@ export interface Ledger {
   readonly sending: (message: JSONRPCMessage) => void
   /** It certainly did not arrive. */
   readonly unsent: (message: JSONRPCMessage) => void
+  readonly isOpen: (id: number) => boolean
   /** Closes the request of that id; false when there is none open. */
   readonly answered: (id: number) => boolean
   /** Forgets which request was written last. */
@@ -48,6 +49,7 @@ export const make = (): Ledger => {
       open.delete(id)
       unsent.add(id)
     },
+    isOpen: (id) => open.has(id),
     answered: (id) => {
       if (open.delete(id)) return true
       strays++
@@ -66,10 +68,10 @@ export const make = (): Ledger => {
   }
 }
 
-const requestId = (message: JSONRPCMessage): number | undefined =>
+export const requestId = (message: JSONRPCMessage): number | undefined =>
   "method" in message && "id" in message && typeof message.id === "number" ? message.id : undefined
 
-const cancelledId = (message: JSONRPCMessage): number | undefined => {
+export const cancelledId = (message: JSONRPCMessage): number | undefined => {
   if (!("method" in message) || message.method !== "notifications/cancelled") return undefined
   const id: unknown = message.params?.["requestId"]
   return typeof id === "number" ? id : undefined

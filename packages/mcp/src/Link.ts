@@ -37,7 +37,12 @@ export interface Link {
   readonly evidence: () => Evidence
   /** How the connection ended; `undefined` while it stands. */
   readonly ended: () => string | undefined
+  /** True while a person is being asked to log in: that is no slowness of the server. */
+  readonly busy: () => boolean
 }
+
+/** How a connection ends whose session the server forgot; what it refused with these words was not accepted (M5). */
+export const sessionGone = "no longer knows the session (HTTP 404)"
 
 /** Findings for an error text, most telling last. */
 export const findings = (evidence: Evidence): ReadonlyArray<string> => [

@@ -1,8 +1,8 @@
 /**
  * What goes wrong between us and an MCP server.
  *
- * E1. A reason says whether the server can have begun the call: only `NotAccepted` and the failures to start say that it cannot
- *     (X-CANC-04). `ConnectionLost` and `NoAnswer` leave the outcome unknown.
+ * E1. A reason says whether the server can have begun the call: only `NotAccepted`, `SessionLost` and the failures to start say that
+ *     it cannot (X-CANC-04). `ConnectionLost`, `HttpRefused` and `NoAnswer` leave the outcome unknown.
  * E2. A text says what happened, to which server, and what to do; it never holds a value that was configured as secret (X-SAFE-05).
  */
 import * as Schema from "effect/Schema"
@@ -71,6 +71,23 @@ export class NotAccepted extends Schema.TaggedError<NotAccepted>()("NotAccepted"
   }
 }
 
+/** The server no longer knows the session: HTTP 404, which it answers before it looks at the request (M5). */
+export class SessionLost extends Schema.TaggedError<SessionLost>()("SessionLost", {}) {
+  override get message(): string {
+    return "it no longer knows the session (HTTP 404)"
+  }
+}
+
+/** An HTTP error in place of an answer: what the server did before it is unknown. */
+export class HttpRefused extends Schema.TaggedError<HttpRefused>()("HttpRefused", {
+  status: Schema.Int,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `it sent HTTP ${this.status} in place of an answer${this.detail === "" ? "" : `: ${this.detail}`}`
+  }
+}
+
 /** The connection broke after the request may have been read. */
 export class ConnectionLost extends Schema.TaggedError<ConnectionLost>()("ConnectionLost", { detail: Schema.String }) {
   override get message(): string {
@@ -106,11 +123,14 @@ export const Reason = Schema.Union([
   BackingOff,
   Answered,
   NotAccepted,
+  SessionLost,
+  HttpRefused,
   ConnectionLost,
   NoAnswer,
   BadEntry
 ])
 export type Reason = typeof Reason.Type
+export const isReason = Schema.is(Reason)
 
 export class McpError extends Schema.TaggedError<McpError>()("McpError", {
   server: Schema.String,
@@ -125,16 +145,20 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
 export const of = (server: string, reason: Reason): McpError => new McpError({ server, reason })
 
 /** True when the server cannot have begun what was asked of it (X-CANC-04). */
-export const isNotAccepted = (error: McpError): boolean => {
-  switch (error.reason._tag) {
+export const isNotAccepted = (error: McpError): boolean => isNotAcceptedReason(error.reason)
+
+export const isNotAcceptedReason = (reason: Reason): boolean => {
+  switch (reason._tag) {
     case "SpawnFailed":
     case "ConnectFailed":
     case "Unauthorized":
     case "BackingOff":
     case "NotAccepted":
+    case "SessionLost":
     case "BadEntry":
       return true
     case "Answered":
+    case "HttpRefused":
     case "ConnectionLost":
     case "NoAnswer":
       return false

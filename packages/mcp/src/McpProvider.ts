@@ -45,19 +45,21 @@ export const make = (source: Source): McpProvider => {
   let listed: Listed | undefined = undefined
   const one = Semaphore.makeUnsafe(1)
 
-  const fresh = Effect.gen(function* () {
-    const client = yield* source.listingClient ?? source.client
-    if (listed?.client === client && listed.revision === client.revision()) return listed.catalogue
-    // read before the pages are: a change while they come makes the next list ask again
-    const revision = client.revision()
-    const listing = yield* client.listTools
-    const made = Catalogue.make(listing.tools, { server: source.server, prefixLength: source.prefixLength ?? 0 })
-    const same = listed?.catalogue.digest === made.digest
-    const catalogue = same && listed !== undefined ? listed.catalogue : made
-    listed = { client, revision, catalogue }
-    if (!same) yield* report(source.server, made, listing.incomplete)
-    return catalogue
-  }).pipe(one.withPermits(1))
+  const fresh = onceMore(
+    Effect.gen(function* () {
+      const client = yield* source.listingClient ?? source.client
+      if (listed?.client === client && listed.revision === client.revision()) return listed.catalogue
+      // read before the pages are: a change while they come makes the next list ask again
+      const revision = client.revision()
+      const listing = yield* client.listTools
+      const made = Catalogue.make(listing.tools, { server: source.server, prefixLength: source.prefixLength ?? 0 })
+      const same = listed?.catalogue.digest === made.digest
+      const catalogue = same && listed !== undefined ? listed.catalogue : made
+      listed = { client, revision, catalogue }
+      if (!same) yield* report(source.server, made, listing.incomplete)
+      return catalogue
+    })
+  ).pipe(one.withPermits(1))
 
   const current = Effect.suspend(() => (listed === undefined ? fresh : Effect.succeed(listed.catalogue)))
   // a server that is down for a while keeps its tools in the request: calls say that it is down, and the prompt stays the same
@@ -102,9 +104,9 @@ const answer = (
     if (entry === undefined) return unknownTool(source.server, catalogue, invocation.name)
     const args = Arguments.read(entry, invocation.arguments)
     if (args._tag === "Unreadable") return Tool.failed(args.why)
-    const client = yield* source.client
     const request = { callId: invocation.callId, tool: entry.original, arguments: args.value }
-    const result = yield* client.call(request)
+    const call = Effect.flatMap(source.client, (client) => client.call(request))
+    const result = yield* onceMore(call)
     if (entry.hasOutputSchema && result["structuredContent"] === undefined && result["isError"] !== true) {
       yield* Effect.logDebug(
         `MCP server ${source.server}: ${entry.original} promises structured content and sent none.`
@@ -112,6 +114,14 @@ const answer = (
     }
     return Content.answer(result)
   }).pipe(Effect.catch((error: McpError.McpError) => Effect.succeed(settled(error))))
+
+/** A server that forgot the session has not looked at the request: in a new session it may be made once more, and only then (M5). */
+const onceMore = <A>(request: Effect.Effect<A, McpError.McpError>): Effect.Effect<A, McpError.McpError> =>
+  Effect.catchIf(
+    request,
+    (error) => error.reason._tag === "SessionLost",
+    () => request
+  )
 
 const settled = (error: McpError.McpError): Tool.Answer => {
   if (McpError.isNotAccepted(error)) return Tool.Answer.NotAccepted({ message: error.message })

@@ -31,6 +31,22 @@ export interface Stdio extends Common {
 export interface Remote extends Common {
   readonly url: string
   readonly headers?: Readonly<Record<string, Value>>
+  /** How to log in where the server wants it; without an entry the client registers itself and asks the user. */
+  readonly auth?: Auth
+}
+
+export interface Auth {
+  /** A client that was registered by hand. */
+  readonly clientId?: string
+  readonly clientSecret?: Value
+  /** Where a description of this client is published, for servers that take a URL as its id. */
+  readonly clientMetadataUrl?: string
+  /** Space-separated. Default: what the server asks for. */
+  readonly scope?: string
+  /** `client_credentials` needs nobody at the screen, and a `clientSecret`. Default `authorization_code`. */
+  readonly grant?: "authorization_code" | "client_credentials"
+  /** Where the login comes back to on this machine. Default 33418, or any free one when that is taken. */
+  readonly redirectPort?: number
 }
 
 export type ServerSpec = Stdio | Remote
@@ -56,7 +72,8 @@ export const shown = (spec: ServerSpec): string => {
   return words.join(" ")
 }
 
-const shownUrl = (text: string): string => {
+/** A URL without its query, its fragment and its userinfo. */
+export const shownUrl = (text: string): string => {
   const url = URL.parse(text)
   return url === null ? text : `${url.origin}${url.pathname}`
 }
@@ -65,7 +82,8 @@ const shownUrl = (text: string): string => {
 export const masker = (spec: ServerSpec): ((text: string) => string) => {
   const values = Object.values(isStdio(spec) ? (spec.env ?? {}) : (spec.headers ?? {}))
   const secrets = values.flatMap((value) => (typeof value === "string" ? [] : [Redacted.value(value)]))
-  const real = secrets.filter((secret) => secret.length > 0)
+  // a shorter value is no secret, and hiding every `1` would leave no text to read
+  const real = secrets.filter((secret) => secret.length >= 6)
   return real.length === 0
     ? (text) => text
     : (text) => real.reduce((t, secret) => t.replaceAll(secret, "[hidden]"), text)

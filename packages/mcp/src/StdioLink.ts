@@ -109,7 +109,7 @@ const make = (child: Child.Child, taps: Link.Taps, mask: (text: string) => strin
   }
 
   const evidence = (): Link.Evidence => ({ skipped, samples, stderrLines, stderr, strays: ledger.strays() })
-  return { ears, link: { transport, ledger, evidence, ended: () => ended } satisfies Link.Link }
+  return { ears, link: { transport, ledger, evidence, ended: () => ended, busy: () => false } satisfies Link.Link }
 }
 
 const send = (
