@@ -162,7 +162,7 @@ const plants = [
     append('export const planted = { type: "message" as const }'),
     /is written by .*Commit/
   ],
-  ["unused", `${core}/model/Json.ts`, append("export const planted = 1"), /planted/],
+  ["unused", `${core}/model/Pattern.ts`, append("export const planted = 1"), /planted is exported/],
   ["unused", `${core}/model/Planted.ts`, () => "export const alone = 1\n", /Planted\.ts/],
   ["format", `${core}/model/Json.ts`, append("export const planted = 1;"), /Json\.ts/],
   ["barrels", `${core}/model/Planted.ts`, () => "export const planted = 1\n", /npm run barrels/],

@@ -74,29 +74,32 @@ const importsOf = (path, program, doors, uses) => {
   return namespaces
 }
 
-/** The name taken from a namespace at this identifier, `*` when it is used whole, undefined where it is only a name. */
+/** The names taken from a namespace at this identifier: `*` when it is used whole, none where it is only a name. */
 const taken = (node, parents) => {
   const parent = parents.at(-1)
-  if (parent.type === "MemberExpression" && parent.object === node) {
-    return parent.computed ? "*" : parent.property.name
+  switch (parent.type) {
+    case "MemberExpression":
+      if (parent.object !== node) return parent.computed ? ["*"] : []
+      return [parent.computed ? "*" : parent.property.name]
+    case "TSQualifiedName":
+      return parent.left === node ? [parent.right.name] : []
+    case "VariableDeclarator":
+      if (parent.id.type !== "ObjectPattern") return ["*"]
+      return parent.id.properties.map((one) => (one.type === "Property" ? one.key.name : "*"))
+    default:
+      return isKey(node, parent) || parent.type.startsWith("Import") ? [] : ["*"]
   }
-  if (parent.type === "TSQualifiedName") return parent.left === node ? parent.right.name : undefined
-  if (parent.type === "MemberExpression" && !parent.computed) return undefined
-  if ((parent.type === "Property" || parent.type.endsWith("Signature")) && parent.key === node && !parent.shorthand)
-    return undefined
-  return parent.type.startsWith("Import") ? undefined : "*"
 }
+
+const isKey = (node, parent) =>
+  (parent.type === "Property" || parent.type.endsWith("Signature")) && parent.key === node && !parent.shorthand
 
 /** Inside its own file a name is used when it stands anywhere but where it is declared or handed out. */
 const isReference = (node, parents) => {
   const parent = parents.at(-1)
   if (parent.id === node || parent.type === "ExportSpecifier") return false
   if (parent.type === "MemberExpression" && parent.property === node && !parent.computed) return false
-  return !(
-    (parent.type === "Property" || parent.type.endsWith("Signature")) &&
-    parent.key === node &&
-    !parent.shorthand
-  )
+  return !isKey(node, parent)
 }
 
 export const check = () => {
@@ -116,8 +119,7 @@ export const check = () => {
       }
       if (node.type !== "Identifier" || parents.length === 0) return
       const target = namespaces.get(node.name)
-      const name = target === undefined ? undefined : taken(node, parents)
-      if (name !== undefined) uses.add(target, name)
+      if (target !== undefined) for (const name of taken(node, parents)) uses.add(target, name)
       if (own.has(node.name) && isReference(node, parents)) uses.add(path, node.name)
     })
   }
