@@ -1,13 +1,17 @@
+import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Tool from "@settle/core/model/Tool"
+import * as Compactor from "@settle/core/standard/Compactor"
 import * as MemoryArtifacts from "@settle/core/standard/MemoryArtifacts"
 import * as MemoryTranscript from "@settle/core/standard/MemoryTranscript"
 import * as Canonical from "@settle/core/model/Canonical"
 import * as Json from "@settle/core/model/Json"
+import * as Counter from "../src/Counter.ts"
 import * as FaultyTranscript from "../src/FaultyTranscript.ts"
 import * as Script from "../src/Script.ts"
 import * as ArtifactsSuite from "../src/suites/ArtifactsSuite.ts"
 import * as BackendSuite from "../src/suites/BackendSuite.ts"
+import * as CompactorSuite from "../src/suites/CompactorSuite.ts"
 import * as ToolProviderSuite from "../src/suites/ToolProviderSuite.ts"
 import * as TranscriptSuite from "../src/suites/TranscriptSuite.ts"
 import * as Tools from "../src/Tools.ts"
@@ -61,3 +65,24 @@ ToolProviderSuite.suite(
     failing: { name: "fail", arguments: "{}" }
   }))
 )
+
+const shortSummary = Script.make([], { then: Script.say("They talked.") })
+
+CompactorSuite.suite(
+  "the standard compactor without summaries",
+  Effect.fromResult(Compactor.make({ budget: 100, keepRecent: 2 }, { counter: Counter.make(), backend: undefined }))
+)
+
+CompactorSuite.suite(
+  "the standard compactor",
+  Effect.fromResult(
+    Compactor.make(
+      { budget: 5000, keepRecent: 2, ageObservations: true, ageMinChars: 4, ageReclaimMin: 1 },
+      { counter: Counter.make(), backend: shortSummary.backend }
+    )
+  )
+)
+
+it("the standard compactor did ask for summaries in its suite", () => {
+  assert.isAbove(shortSummary.requests.length, 10)
+})
