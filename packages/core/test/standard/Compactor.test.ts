@@ -455,16 +455,17 @@ describe("Aging", () => {
         const image: Message.Part = { _tag: "Image", mimeType: "image/png", data: "aaaa" }
         const messages = [
           { ...Message.system("sticky"), sticky: true },
+          ...turn("c0", "z", words(300)),
           Message.user(words(900)),
           Message.user(words(500)),
           ...turn("c1", "a", words(300)).map((m) => (m.role === "tool" ? { ...m, parts: [image] } : m)),
           Message.user(words(500))
         ]
         const pass = yield* self.compact(messages, { tokens: 1150, counter: EstimateCounter.make() })
-        assert.strictEqual(pass.cutIndex, 1)
+        assert.strictEqual(pass.cutIndex, 3)
         assert.deepStrictEqual(
           pass.elisions.map((item) => item.index),
-          [4]
+          [6]
         )
         const lines: ReadonlyArray<TranscriptLine.Draft> = [
           ...messages.map((message) => ({ type: "message" as const, message, extras: {} })),
