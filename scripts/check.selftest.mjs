@@ -164,6 +164,12 @@ const plants = [
   ],
   ["unused", `${core}/model/Pattern.ts`, append("export const planted = 1"), /planted is exported/],
   ["unused", `${core}/model/Planted.ts`, () => "export const alone = 1\n", /Planted\.ts/],
+  [
+    "unused",
+    "packages/mcp/package.json",
+    (text) => text.replace('"dependencies": {', '"dependencies": { "planted-package": "1.0.0",'),
+    /planted-package/
+  ],
   ["format", `${core}/model/Json.ts`, append("export const planted = 1;"), /Json\.ts/],
   ["barrels", `${core}/model/Planted.ts`, () => "export const planted = 1\n", /npm run barrels/],
   ["readme", "README.md", (text) => text.replace("```ts\n", "```ts\nplanted\n"), /README\.md shows/],
