@@ -39,10 +39,11 @@ export interface Post {
 export interface Response extends Exchange.Answer {
   /** All bytes that arrived since the last pull; `Done` at the end of the body. */
   readonly pull: Effect.Effect<Exchange.Bytes, Backend.BackendError | Cause.Done>
-  /** Everything that matters was read: the connection may be kept when the scope closes. */
-  readonly complete: () => void
-  /** Lets the connection read its last bytes, which mostly are there already, so that the next request finds it free. */
-  readonly settled: Effect.Effect<void>
+  /**
+   * Everything that matters was read: the connection is kept when the scope closes. Lets it read its last bytes, which mostly are
+   * there already, so that the next request finds it free.
+   */
+  readonly complete: Effect.Effect<void>
 }
 
 export interface Http {
@@ -146,10 +147,10 @@ const makeWith = (options: Options) => {
     return {
       ...answer,
       pull: exchange.pull,
-      complete: () => {
+      complete: Effect.suspend(() => {
         complete = true
-      },
-      settled: Effect.suspend(() => (exchange.ended ? Effect.void : Effect.yieldNow))
+        return exchange.ended ? Effect.void : Effect.yieldNow
+      })
     }
   })
 

@@ -180,7 +180,7 @@ export class Assembly {
     const text = this.#run.visible
     const reasoning = this.#thoughts.text
     const usage = this.#billed()
-    const replay = this.#thoughts.replay(calls.aliases)
+    const replay = this.#thoughts.replay(calls)
     return Result.succeed({
       text,
       toolCalls: calls.whole,

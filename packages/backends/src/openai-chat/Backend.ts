@@ -84,8 +84,7 @@ const finish = Effect.fnUntraced(function* (attempt: Attempt, ending: Assemble.E
     cumulative: attempt.parts.cumulative
   })
   if (Result.isSuccess(result)) {
-    attempt.response.complete()
-    yield* attempt.response.settled
+    yield* attempt.response.complete
     return result.success
   }
   const { reason, usage } = result.failure

@@ -21,6 +21,7 @@ interface Open {
   name: string | undefined
   parts: Array<string>
   otherName: string | undefined
+  extra: Json.JsonObject | undefined
 }
 
 export interface Collected {
@@ -29,6 +30,8 @@ export interface Collected {
   readonly warnings: ReadonlyArray<string>
   /** The wire's id of each call that got one of ours. */
   readonly aliases: ReadonlyArray<readonly [ours: string, wire: string]>
+  /** What must go back with a call, by its id. */
+  readonly extras: ReadonlyArray<readonly [id: string, extra: Json.JsonObject]>
 }
 
 export interface Settling {
@@ -57,6 +60,7 @@ export class Calls {
   add(fragment: CallFragment): { readonly position: number; readonly name: string } {
     const call = this.#find(fragment) ?? this.#start(fragment)
     call.id ??= fragment.id
+    call.extra ??= fragment.extra
     if (call.name === undefined) call.name = fragment.name
     else if (fragment.name !== undefined && fragment.name !== call.name) call.otherName ??= fragment.name
     if (fragment.arguments !== "") call.parts.push(fragment.arguments)
@@ -65,7 +69,7 @@ export class Calls {
 
   /** The fast path: more arguments for the latest call of an index. */
   extend(index: number, text: string): { readonly position: number; readonly name: string } {
-    return this.add({ index, id: undefined, name: undefined, arguments: text })
+    return this.add({ index, id: undefined, name: undefined, arguments: text, extra: undefined })
   }
 
   /** How many ids of ours the calls need: those whose own is missing, unusable or taken. */
@@ -94,7 +98,8 @@ export class Calls {
       id: undefined,
       name: undefined,
       parts: [],
-      otherName: undefined
+      otherName: undefined,
+      extra: undefined
     }
     this.#calls.push(call)
     return call
@@ -128,12 +133,14 @@ export class Calls {
     const partial: Array<ToolCall> = []
     const warnings: Array<string> = []
     const aliases: Array<readonly [string, string]> = []
+    const extras: Array<readonly [string, Json.JsonObject]> = []
     const used = new Set<string>()
     for (const call of this.#calls) {
       const wire = call.id
       const keeps = wire !== undefined && acceptable.test(wire) && !how.taken.has(wire) && !used.has(wire)
       const id = keeps ? wire : (how.fresh[call.position] ?? `call_${call.position}`)
       if (!keeps && wire !== undefined) aliases.push([id, wire])
+      if (call.extra !== undefined) extras.push([id, call.extra])
       used.add(id)
       const name = Json.wellFormed(call.name ?? "")
       const settled = argumentsOf(call, name, how)
@@ -142,7 +149,7 @@ export class Calls {
       if (settled.whole) whole.push(made)
       else partial.push(made)
     }
-    return { whole, partial, warnings, aliases }
+    return { whole, partial, warnings, aliases, extras }
   }
 }
 

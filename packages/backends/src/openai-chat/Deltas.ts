@@ -20,6 +20,8 @@ export interface CallFragment {
   readonly name: string | undefined
   /** Text as sent; an object is rendered; null and missing are empty. */
   readonly arguments: string
+  /** What some providers want back with the call, unread: signatures. */
+  readonly extra?: Json.JsonObject | undefined
 }
 
 export interface Delta {
@@ -87,7 +89,8 @@ const fragment = (given: Json.Json): CallFragment | undefined => {
     index: typeof index === "number" && Number.isInteger(index) ? index : undefined,
     id: some(call["id"]),
     name: some(fn["name"]),
-    arguments: argumentsOf(fn["arguments"])
+    arguments: argumentsOf(fn["arguments"]),
+    extra: object(call["extra_content"])
   }
 }
 

@@ -12,6 +12,8 @@ export interface Dialect {
   /** Refuses every request without a key. */
   readonly needsKey: boolean
   readonly replayReasoning: ReplayReasoning
+  /** Refuses a turn whose calls come back without the `extra_content` they came with: it signs them. */
+  readonly callExtras: boolean
 }
 
 /**
@@ -30,7 +32,8 @@ const plain: Dialect = {
   callId: /^[A-Za-z0-9_.:-]{1,64}$/,
   callIdLength: 24,
   needsKey: false,
-  replayReasoning: { when: "never" }
+  replayReasoning: { when: "never" },
+  callExtras: false
 }
 
 const hosted: Dialect = { ...plain, includeUsage: true, needsKey: true }
@@ -44,6 +47,8 @@ const known: ReadonlyArray<readonly [suffix: string, Dialect]> = [
   ["api.deepseek.com", { ...hosted, replayReasoning: thinking }],
   ["api.moonshot.ai", { ...hosted, replayReasoning: thinking }],
   ["api.moonshot.cn", { ...hosted, replayReasoning: thinking }],
+  ["generativelanguage.googleapis.com", { ...hosted, callExtras: true }],
+  ["aiplatform.googleapis.com", { ...hosted, callExtras: true }],
   ["api.groq.com", hosted],
   ["api.x.ai", hosted],
   ["api.together.xyz", hosted],

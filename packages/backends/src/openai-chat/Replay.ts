@@ -6,6 +6,7 @@
  */
 import * as Json from "@settle/core/model/Json"
 import type { Replay } from "@settle/core/model/Message"
+import type { Collected } from "./Calls.ts"
 import type { ReasoningField, Thought } from "./Deltas.ts"
 import * as Wire from "./Wire.ts"
 
@@ -55,14 +56,16 @@ export class Thoughts {
     return Json.wellFormed(this.#parts.join(""))
   }
 
-  /** `aliases`: the wire's ids of calls that got ids of ours. */
-  replay(aliases: ReadonlyArray<readonly [string, string]>): Replay | undefined {
-    if (this.#field === undefined && this.#details.length === 0 && aliases.length === 0) return undefined
+  /** With what belongs to the calls of the turn: wire ids that were replaced, signatures. */
+  replay({ aliases, extras }: Pick<Collected, "aliases" | "extras">): Replay | undefined {
+    const kept = [this.#details, aliases, extras].some((list) => list.length > 0)
+    if (this.#field === undefined && !kept) return undefined
     return {
       protocol: Wire.protocol,
       data: {
         ...(this.#field === undefined ? {} : { field: this.#field, text: this.text }),
         ...(this.#details.length === 0 ? {} : { details: this.#details.map((detail) => Json.fromUnknown(detail)) }),
+        ...(extras.length === 0 ? {} : { callExtras: extras.map(([id, extra]) => [id, Json.fromUnknown(extra)]) }),
         ...(aliases.length === 0 ? {} : { callIds: aliases.map(([ours, wire]) => [ours, Json.wellFormed(wire)]) })
       }
     }

@@ -49,7 +49,8 @@ const single = (delta: Deltas.Delta): Match | undefined => {
   if (thought !== undefined && thought.field !== "content" && delta.text === "" && call === undefined) {
     return { kind: "thought", text: thought.text, index: 0, field: thought.field }
   }
-  if (call?.index !== undefined && call.id === undefined && call.name === undefined && call.arguments !== "") {
+  const continues = call?.id === undefined && call?.name === undefined && call?.extra === undefined
+  if (call?.index !== undefined && continues && call.arguments !== "") {
     return delta.text === "" && thought === undefined
       ? { kind: "arguments", text: call.arguments, index: call.index, field: "content" }
       : undefined

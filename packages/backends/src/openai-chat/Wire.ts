@@ -29,7 +29,18 @@ const objectText = (text: string): string => {
   return text.isWellFormed() && !/\\ud[89a-f]/i.test(text) ? text : JSON.stringify(Json.fromUnknown(parsed))
 }
 
-const call = (self: Message.ToolCall, dialect: Dialect): Json.Json => ({
+/** What came with this call and must go back, where the provider insists. */
+const extraOf = (turn: Message.Message, id: string, dialect: Dialect): Json.JsonObject => {
+  const kept = dialect.callExtras && turn.replay?.protocol === protocol ? turn.replay.data : undefined
+  const extras = Json.isObject(kept) ? kept["callExtras"] : undefined
+  const own = Array.isArray(extras)
+    ? extras.find((pair: Json.Json) => Array.isArray(pair) && pair[0] === id)
+    : undefined
+  return Array.isArray(own) && Json.isObject(own[1]) ? { extra_content: own[1] } : {}
+}
+
+const call = (self: Message.ToolCall, turn: Message.Message, dialect: Dialect): Json.Json => ({
+  ...extraOf(turn, self.id, dialect),
   id: callId(self.id, dialect),
   type: "function",
   function: { name: toolName(self.name), arguments: objectText(self.arguments) }
@@ -85,7 +96,7 @@ const body = (self: Message.Message, dialect: Dialect): Json.JsonObject => {
         role: "assistant",
         content: self.content === "" && calls.length > 0 ? null : Json.wellFormed(self.content),
         ...reasoning(self, dialect.replayReasoning),
-        ...(calls.length === 0 ? {} : { tool_calls: calls.map((one) => call(one, dialect)) })
+        ...(calls.length === 0 ? {} : { tool_calls: calls.map((one) => call(one, self, dialect)) })
       }
     }
   }

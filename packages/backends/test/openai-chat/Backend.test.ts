@@ -147,6 +147,14 @@ describe("a request and its answer", () => {
     })
   )
 
+  live("an answer that was compressed unasked is refused in words", () =>
+    Effect.gen(function* () {
+      const server = yield* serving({ headers: { "content-encoding": "gzip" }, body: "\u001f\u008b" })
+      const error = yield* failing(yield* backendAt(server.baseUrl))
+      assert.match(error.message, /^127\.0\.0\.1:\d+ compressed its answer \(gzip\) although nobody asked for it$/)
+    })
+  )
+
   live("X-WIRE-04 a whole JSON body is accepted in place of a stream", () =>
     Effect.gen(function* () {
       const body = JSON.stringify({ choices: [{ message: { content: "whole" }, finish_reason: "stop" }] })

@@ -126,6 +126,15 @@ describe("ids", () => {
     )
   })
 
+  it("F9 what came with a call is kept with it, once", () => {
+    const extra = { google: { thought_signature: "sig" } }
+    const body = call(
+      { index: 0, id: "a", extra_content: extra, ...fn("f", "{}") },
+      { index: 1, id: "b", ...fn("g", "{}") }
+    )
+    assert.deepStrictEqual(reply(text(body + finished("tool_calls"))).replay?.data, { callExtras: [["a", extra]] })
+  })
+
   it("D14 an id is fixed at first sight", () => {
     const body = call({ index: 0, id: "a", ...fn("f", '{"x":') }) + call({ index: 0, function: { arguments: "1}" } })
     assert.deepStrictEqual(named(calls(body)), [["a", "f", '{"x":1}']])

@@ -204,6 +204,23 @@ describe("the body", () => {
     assert.strictEqual(message.tool_calls[0].function.name, "no_such_tool")
   })
 
+  it("F9 what signs a call goes back with it, only where the provider insists", () => {
+    const extra = { google: { thought_signature: "sig" } }
+    const calls = ["a", "b"].map((id) => ({ id, name: "f", arguments: "{}" }))
+    const turn: Message.Message = {
+      ...Message.assistant("", calls),
+      replay: { protocol: "openai-chat", data: { callExtras: [["b", extra]] } }
+    }
+    const extras = (host: string) => {
+      const [message] = sent([turn], { dialect: Dialect.of(host) }) as [
+        { tool_calls: ReadonlyArray<{ extra_content?: unknown }> }
+      ]
+      return message.tool_calls.map((one) => one.extra_content)
+    }
+    assert.deepStrictEqual(extras("generativelanguage.googleapis.com"), [undefined, extra])
+    assert.deepStrictEqual(extras("api.mistral.ai"), [undefined, undefined])
+  })
+
   it("F8 reasoning goes back only where the provider wants it, under its name, and empty where it insists", () => {
     const calls = [{ id: "a", name: "f", arguments: "{}" }]
     const data = { field: "reasoning", text: "hm", details: [{ type: "reasoning.encrypted", data: "zz" }] }
