@@ -57,6 +57,7 @@ export interface Framing {
 export const defaultMaxLineBytes = 64 * 1024 * 1024
 /** A buffer beyond this is given back once its line is read. */
 const keptBytes = 4 * 1024 * 1024
+const pieceBytes = 64 * 1024
 const lineFeed = 10
 const marker = Buffer.from('{"v":1,"type":"')
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
@@ -156,8 +157,21 @@ const closeHeld = (state: State): void => {
   if (state.held.length > keptBytes) state.held = Buffer.alloc(0)
 }
 
-/** The hot path: one decode for a block, one `JSON.parse` for a line. */
+/** In pieces small enough for the young generation: a string of a megabyte would stay until a full collection. */
 const wholeLines = (state: State, bytes: Buffer): void => {
+  let start = 0
+  while (bytes.length - start > pieceBytes) {
+    const before = bytes.lastIndexOf(lineFeed, start + pieceBytes)
+    const stop = before >= start ? before : bytes.indexOf(lineFeed, start + pieceBytes)
+    if (stop < 0) break
+    someLines(state, bytes.subarray(start, stop))
+    start = stop + 1
+  }
+  someLines(state, bytes.subarray(start))
+}
+
+/** The hot path: one decode for a piece, one `JSON.parse` for a line. */
+const someLines = (state: State, bytes: Buffer): void => {
   if (bytes.length > state.max || !isUtf8(bytes)) return eachLine(state, bytes)
   const texts = bytes.toString("utf8").split("\n")
   for (const text of texts) {
