@@ -137,7 +137,7 @@ describe("Tools", () => {
     Effect.gen(function* () {
       const tools = Tools.make([Tools.tool("a", Tools.echo), Tools.tool("e", Tools.error("half"))], { probe: true })
       yield* tools.provider.execute([invocation("1", "a"), invocation("2", "e")])
-      const probe = tools.provider.probe ?? (() => Effect.succeed(undefined))
+      const probe = tools.provider.probe ?? (() => Effect.die("there is a probe"))
       assert.strictEqual(yield* probe(invocation("1", "a")), "landed")
       assert.strictEqual(yield* probe(invocation("2", "e")), undefined)
       assert.strictEqual(yield* probe(invocation("9", "a")), "did-not-land")

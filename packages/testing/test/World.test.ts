@@ -86,9 +86,9 @@ describe("World", () => {
     assert.strictEqual(await World.run(real, { seed: 1, patienceMs: 2000 }), 4)
   })
 
-  it("rejects with the failure of the effect, and names the seed of many", async () => {
+  it("rejects with what broke the effect, and names the seed of many", async () => {
     const error = await World.seeds({ from: 4, count: 3 }, (seed) =>
-      World.run(seed === 5 ? Effect.fail(new Error("broken")) : Effect.void, { seed })
+      World.run(seed === 5 ? Effect.die(new Error("broken")) : Effect.void, { seed })
     ).then(
       () => undefined,
       (e: unknown) => e

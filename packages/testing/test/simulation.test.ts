@@ -36,6 +36,7 @@ const misbehaving = (): Tools.Tools =>
       "asks",
       Tools.asking({ may: "I" }, Effect.delay(Effect.succeed("yes"), "4 seconds"), () => Tools.answer("ok"))
     ),
+    Tools.tool("goes", Tools.background("started")),
     Tools.tool("talks", Tools.progressing([{ progress: 1 }], Tools.logging("info", "hi", Tools.answer("said"))))
   ])
 const names = [
@@ -50,11 +51,12 @@ const names = [
   "refused",
   "throws",
   "asks",
+  "goes",
   "talks"
 ]
 
 /** A run of a random script, cancelled at a random time by one in three, its deadline always near. */
-const play = (fault?: FaultyTranscript.Fault) =>
+const play = (fault?: FaultyTranscript.Fault, concurrentTools: ReadonlyArray<string> = ["quick", "slow", "s*"]) =>
   Effect.gen(function* () {
     const [steps = []] = yield* Effect.orDie(Arbitrary.sampleEffect(Arbitraries.script(names), { count: 1, size: 40 }))
     const script = Script.make(steps, { then: Script.say("And that is all.") })
@@ -66,7 +68,7 @@ const play = (fault?: FaultyTranscript.Fault) =>
     const loop = yield* Loop.make({
       toolDeadline: "2 seconds",
       roundTripTimeout: "3 seconds",
-      concurrentTools: ["quick", "slow", "s*"],
+      concurrentTools,
       maxToolCalls: 12
     }).pipe(Effect.provide(layer), Effect.provideService(Scope.Scope, scope), Effect.orDie)
     const run = yield* Effect.orDie(loop.run([Message.user("go")]))
@@ -141,10 +143,10 @@ describe("the kit and the loop", () => {
     }
   }, 60_000)
 
-  it("X-STORE-06 an append that fails ends the run in words; no call runs twice, and the record claims nothing that is not so", async () => {
+  it("X-STORE-06 an append that fails, calls one at a time, ends the run in words; no call runs twice, and the record claims nothing that is not so", async () => {
     for (const { seed, written } of await long(2)) {
       for (let at = 0; at < written; at++) {
-        const { outcome, ran, lines } = await World.run(play(FaultyTranscript.fail(at, Infinity)), { seed })
+        const { outcome, ran, lines } = await World.run(play(FaultyTranscript.fail(at, Infinity), []), { seed })
         if (outcome?.reason !== "transcript-failed") continue
         assert.match(outcome.error ?? "", /could not append the transcript memory: no space left on the device/)
         const replay = Replay.fromLines(lines)
