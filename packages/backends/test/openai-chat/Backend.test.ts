@@ -3,7 +3,7 @@ import * as Conversation from "@settle/core/model/Conversation"
 import * as Message from "@settle/core/model/Message"
 import * as Port from "@settle/core/port/Backend"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, ConfigProvider, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
+import { Cause, Clock, ConfigProvider, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { createServer } from "node:net"
 import * as Chain from "../../src/Chain.ts"
 import * as Http from "../../src/Http.ts"
@@ -292,6 +292,61 @@ describe("silence", () => {
       const chunks = yield* collect(backend)
       assert.strictEqual(replyOf(chunks).text, "a")
       assert.isAtLeast(chunks.filter((chunk) => chunk._tag === "Alive").length, 7)
+    })
+  )
+})
+
+/** A clock whose sleepers are woken by hand: a machine that slept an hour wakes each of them once. */
+const sleepers = Effect.map(Clock.Clock, (clock) => {
+  const sleeping: Array<() => void> = []
+  const manual: Clock.Clock = {
+    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+    currentTimeMillis: clock.currentTimeMillis,
+    currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+    currentTimeNanos: clock.currentTimeNanos,
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: () => Effect.callback((resume) => void sleeping.push(() => resume(Effect.void)))
+  }
+  const wake = Effect.gen(function* () {
+    while (sleeping.length === 0) yield* Effect.sleep("5 millis")
+    for (const one of sleeping.splice(0)) one()
+  })
+  return { manual, wake, sleeping }
+})
+
+describe("a machine that sleeps", () => {
+  live("S12 one long sleep is one missed look, not silence; four looks without a byte are", () =>
+    Effect.gen(function* () {
+      const server = yield* serving({ body: ": hi\n\n", ending: { _tag: "Hanging" } })
+      const backend = yield* backendAt(server.baseUrl)
+      const { manual, wake } = yield* sleepers
+      const attempt = yield* failing(backend).pipe(Effect.provideService(Clock.Clock, manual), Effect.forkChild)
+      yield* server.arrived(1)
+      // the first look may still see the comment arrive
+      for (let looks = 0; looks < 4; looks++) {
+        yield* wake
+        yield* Effect.sleep("20 millis")
+        if (looks < 3) assert.isUndefined(attempt.pollUnsafe())
+      }
+      if (attempt.pollUnsafe() === undefined) yield* wake
+      assert.strictEqual((yield* Fiber.join(attempt)).message, "no bytes for 120 seconds")
+    })
+  )
+
+  live("S12 the clock ends with its attempt", () =>
+    Effect.gen(function* () {
+      const answer: ReplayServer.Answer = { ...scripted({ text: ["a"] }), pieces: { _tag: "At", offsets: [10] } }
+      const server = yield* serving({ ...answer, delay: { pieces: 30 } })
+      const backend = yield* backendAt(server.baseUrl)
+      const { manual, sleeping, wake } = yield* sleepers
+      const chunks = yield* collect(backend).pipe(Effect.provideService(Clock.Clock, manual))
+      assert.strictEqual(replyOf(chunks).text, "a")
+      assert.lengthOf(sleeping, 1)
+      yield* wake
+      yield* Effect.sleep("20 millis")
+      // a watchdog that had outlived its attempt would sleep again
+      assert.lengthOf(sleeping, 0)
     })
   )
 })
