@@ -1,0 +1,67 @@
+/**
+ * Anthropic's messages over HTTP as a `Backend`: sends what `Request` wrote, reads what `Assemble` understands, and adds nothing.
+ */
+import type * as Refusal from "@settle/core/model/Refusal"
+import * as Port from "@settle/core/port/Backend"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { BodyReader } from "../BodyReader.ts"
+import * as Http from "../Http.ts"
+import * as Streaming from "../Streaming.ts"
+import { Assembly } from "./Assemble.ts"
+import * as OptionsCheck from "./Options.ts"
+import * as Request from "./Request.ts"
+
+export type Options = OptionsCheck.Options
+
+/** One backend. Refuses settings that cannot work; never connects by itself. */
+export const make = (options: Options, keyName?: string): Effect.Effect<Port.Backend, Refusal.Refusal> =>
+  Effect.gen(function* () {
+    const checked = yield* Effect.fromResult(OptionsCheck.check(options, keyName))
+    const http = yield* Http.Http
+    const encoder = Request.make({
+      model: options.model,
+      maxTokens: checked.maxTokens,
+      params: options.params ?? {},
+      promptCache: options.promptCache ?? true,
+      replayThinking: options.replayThinking ?? "unchanged"
+    })
+    const protocol: Streaming.Protocol = {
+      http,
+      endpoint: checked,
+      prepare: encoder.prepare,
+      reader: () => new BodyReader(new Assembly(checked), checked.maxEventSize)
+    }
+    return {
+      model: options.model,
+      maxTokens: checked.maxTokens,
+      canConstrain: options.canConstrain ?? true,
+      stream: (request) => Streaming.stream(protocol, request)
+    }
+  })
+
+/** A chain of this one backend. */
+export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> =>
+  Layer.effect(
+    Port.Backends,
+    Effect.map(make(options), (backend) => ({ chain: [backend] }))
+  )
+
+/** `ANTHROPIC_BASE_URL` (default: Anthropic's), `ANTHROPIC_MODEL`, `ANTHROPIC_API_KEY`. */
+export const config = Config.all({
+  baseUrl: Config.String("ANTHROPIC_BASE_URL").pipe(Config.withDefault(OptionsCheck.defaultBaseUrl)),
+  model: Config.String("ANTHROPIC_MODEL"),
+  apiKey: Config.option(Config.Redacted("ANTHROPIC_API_KEY"))
+})
+
+/** A chain of the one backend that the environment describes. */
+export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Layer.effect(
+  Port.Backends,
+  Effect.gen(function* () {
+    const { apiKey, baseUrl, model } = yield* config
+    const backend = yield* make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "ANTHROPIC_API_KEY")
+    return { chain: [backend] }
+  })
+)
