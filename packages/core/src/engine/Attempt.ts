@@ -2,7 +2,8 @@
  * One send to one backend. It returns what happened; what to do about it is RoundTrip's.
  *
  * A1. Tokens are emitted as they arrive, one event for one read, inside the attempt's frame (L-STREAM-01).
- * A2. The clock measures silence, never duration (L-TIME-01, -02). A clock that jumped (the machine slept) is no silence (S12).
+ * A2. Two clocks measure silence, never duration (L-TIME-01, -02): one of anything at all, one of content, since a server may keep a
+ *     connection alive for an answer that will not come (S11). A clock that jumped (the machine slept) is no silence (S12).
  * A3. Ending the wait interrupts the stream, which aborts the request (L-CANC-02, L-TIME-03).
  */
 import * as Cause from "effect/Cause"
@@ -31,6 +32,9 @@ export interface Framing {
 interface Hearing {
   text: string
   lastHeard: number
+  lastContent: number
+  /** The clock that ended the wait. */
+  silence: Silence | undefined
   reply: Backend.Reply | undefined
 }
 
@@ -38,7 +42,7 @@ export const send = Effect.fnUntraced(function* (live: Live, request: Backend.Re
   const { attempt, backend, backendIndex, round } = framing
   live.feed.emit({ _tag: "AttemptStarted", round, attempt, backendIndex, model: backend.model })
   const began = live.now()
-  const hearing: Hearing = { text: "", lastHeard: began, reply: undefined }
+  const hearing: Hearing = { text: "", lastHeard: began, lastContent: began, silence: undefined, reply: undefined }
   const reading = Stream.runForEachArray(
     Stream.suspend(() => backend.stream(request)),
     (chunks) => Effect.sync(() => hear(live, framing, hearing, chunks))
@@ -48,12 +52,12 @@ export const send = Effect.fnUntraced(function* (live: Live, request: Backend.Re
   watchdog.interruptUnsafe()
   if (ended._tag === "Finished") {
     if (Exit.isFailure(ended.exit)) return Sent.Failed({ error: toError(ended.exit.cause), rawText: hearing.text })
-    return hearing.reply === undefined
-      ? Sent.Failed({ error: cut, rawText: hearing.text })
-      : Sent.Replied({ reply: hearing.reply, latencyMs: Math.round(live.now() - began) })
+    if (hearing.reply === undefined) return Sent.Failed({ error: cut, rawText: hearing.text })
+    catchUp(live, framing, hearing)
+    return Sent.Replied({ reply: hearing.reply, latencyMs: Math.round(live.now() - began) })
   }
   if (ended.reason === "cancelled") return Sent.Cancelled()
-  return Sent.Failed({ error: silent(live.settings.roundTripTimeoutMs), rawText: hearing.text })
+  return Sent.Failed({ error: silent(live, hearing.silence ?? "bytes"), rawText: hearing.text })
 })
 
 const hear = (
@@ -64,7 +68,9 @@ const hear = (
 ): void => {
   hearing.lastHeard = live.now()
   let text = ""
+  let isContent = false
   for (const chunk of chunks) {
+    if (chunk._tag !== "Alive") isContent = true
     switch (chunk._tag) {
       case "Text":
         text = text === "" ? chunk.text : text + chunk.text
@@ -78,30 +84,54 @@ const hear = (
         break
     }
   }
+  if (isContent) hearing.lastContent = hearing.lastHeard
   if (text === "") return
   hearing.text += text
   live.feed.emit({ _tag: "Token", text, round, attempt })
+}
+
+/** A backend may know more text than it streamed: tokens and the committed text must say the same. */
+const catchUp = (live: Live, { attempt, round }: Framing, { reply, text }: Hearing): void => {
+  const whole = reply?.text ?? text
+  if (whole === text || !whole.startsWith(text)) return
+  live.feed.emit({ _tag: "Token", text: whole.slice(text.length), round, attempt })
 }
 
 /** How much later than asked a sleep may end before the clock is taken to have jumped. */
 const jumpMs = 10_000
 
 const watch = (live: Live, hearing: Hearing): Effect.Effect<void> => {
-  const limit = live.settings.roundTripTimeoutMs
   const look: Effect.Effect<void> = Effect.suspend(() => {
-    const left = hearing.lastHeard + limit - live.now()
-    if (left <= 0) return Effect.sync(() => live.sections.stop("timeout"))
+    const { left, silence } = nearest(live, hearing)
+    if (left <= 0) {
+      return Effect.sync(() => {
+        hearing.silence = silence
+        live.sections.stop("timeout")
+      })
+    }
     const due = live.now() + left
     return Effect.flatMap(Effect.sleep(left), () => {
-      if (live.now() - due > jumpMs) hearing.lastHeard = live.now()
+      if (live.now() - due > jumpMs) hearing.lastHeard = hearing.lastContent = live.now()
       return look
     })
   })
   return look
 }
 
-const silent = (ms: number): Backend.BackendError =>
-  new Backend.BackendError({ reason: new Backend.TimedOut({ seconds: ms / 1000, waitedFor: "content" }) })
+type Silence = "bytes" | "content"
+
+const limit = (live: Live, silence: Silence): number =>
+  silence === "bytes" ? live.settings.roundTripTimeoutMs : live.settings.contentTimeoutMs
+
+/** The clock that runs out first. */
+const nearest = (live: Live, hearing: Hearing): { readonly left: number; readonly silence: Silence } => {
+  const bytes = hearing.lastHeard + limit(live, "bytes") - live.now()
+  const content = hearing.lastContent + limit(live, "content") - live.now()
+  return content < bytes ? { left: content, silence: "content" } : { left: bytes, silence: "bytes" }
+}
+
+const silent = (live: Live, waitedFor: Silence): Backend.BackendError =>
+  new Backend.BackendError({ reason: new Backend.TimedOut({ seconds: limit(live, waitedFor) / 1000, waitedFor }) })
 
 const cut = new Backend.BackendError({
   reason: new Backend.BadResponse({ problem: "cut", detail: "the answer ended without saying that it was finished" })

@@ -16,6 +16,7 @@ import * as Canonical from "../model/Canonical.ts"
 import * as Json from "../model/Json.ts"
 import type * as Operation from "../model/Operation.ts"
 import * as Tool from "../model/Tool.ts"
+import type { RunFailure } from "../model/RunFailure.ts"
 import type * as TranscriptLine from "../model/TranscriptLine.ts"
 import { CallScope } from "../port/CallScope.ts"
 import type { ToolProvider } from "../port/ToolProvider.ts"
@@ -51,10 +52,22 @@ export const dispatch = Effect.fnUntraced(function* (at: Settle.Settling, group:
     ended._tag === "Stopped" ? (ended.reason === "cancelled" ? "cancelled" : "deadline") : "answered"
   if (end !== "answered") yield* giveUp(live, group.members, { end, worker })
   live.inFlight.leave()
-  for (const settlement of group.members) {
-    yield* Settle.settle(at, settlement, yield* settlement.verdict)
+  for (const [index, settlement] of group.members.entries()) {
+    const settled = Settle.settle(at, settlement, yield* settlement.verdict)
+    yield* Effect.catch(settled, (failure) => keepRest(at, group.members.slice(index + 1), failure))
   }
   return end
+})
+
+/** The record takes no more lines: what the rest of the group answered is kept in memory, and named as without a settle. */
+const keepRest = Effect.fnUntraced(function* (
+  at: Settle.Settling,
+  rest: ReadonlyArray<Settlement>,
+  failure: RunFailure
+): Effect.fn.Return<never, RunFailure> {
+  const unrecorded = { ...at, live: { ...at.live, transcript: undefined } }
+  for (const settlement of rest) yield* Settle.settle(unrecorded, settlement, yield* settlement.verdict)
+  return yield* Effect.fail(rest.reduce(Settle.withoutSettle, failure))
 })
 
 /** Durable first, then the operations move. */

@@ -94,7 +94,7 @@ const conclude = Effect.fnUntraced(function* (
   }
   const early = turn.calls.length === 0 ? yield* style.onQuietTurn(live, turn) : undefined
   if (early !== undefined) return early
-  yield* commit(live, turn, trip)
+  yield* Effect.tapError(commit(live, turn, trip), () => Effect.sync(() => discard(live, "failed", undefined)))
   if (turn.calls.length === 0 || live.provider === undefined) return RoundOutcome.Answered({ final: trip.reply.text })
   const batch = { provider: live.provider, calls: turn.calls, adopted: new Map<string, string>() }
   const end = yield* Batch.run({ live, style, round: live.state.round }, batch)

@@ -164,24 +164,20 @@ const write = (at: Settling, settlement: Settlement, record: Record) => {
     [{ message: record.message, extras: record.extras }],
     [{ type: "tool-settled", payload: settled }]
   )
-  return Effect.mapError(kept(at.live, record.message, written), (failure) =>
-    withoutSettle(failure, `${operation.tool} (operation ${opId})`)
-  )
+  return Effect.mapError(kept(at.live, record.message, written), (failure) => withoutSettle(failure, settlement))
 }
 
 /** What is known stays in the conversation that is handed back, even where the transcript could not take it (X-STORE-06). */
 const kept = <A>(live: Live.Live, message: Commit.Item["message"], write: Effect.Effect<A, RunFailure.RunFailure>) =>
   Effect.tapError(write, () => Effect.sync(() => Commit.inMemory(live, message, undefined)))
 
-const withoutSettle = (failure: RunFailure.RunFailure, operation: string): RunFailure.RunFailure =>
-  failure.reason._tag === "TranscriptFailed"
-    ? RunFailure.failure(
-        new RunFailure.TranscriptFailed({
-          detail: failure.reason.detail,
-          unsettled: [...failure.reason.unsettled, operation]
-        })
-      )
-    : failure
+/** Adds a call that ran and has no durable settle to what the failure names. */
+export const withoutSettle = (failure: RunFailure.RunFailure, settlement: Settlement): RunFailure.RunFailure => {
+  if (failure.reason._tag !== "TranscriptFailed") return failure
+  const { operationId, tool } = settlement.operation()
+  const unsettled = [...failure.reason.unsettled, `${tool} (operation ${operationId})`]
+  return RunFailure.failure(new RunFailure.TranscriptFailed({ detail: failure.reason.detail, unsettled }))
+}
 
 /** The model's own id is the only one a transcript may hold (L-ROUND-16, -17). */
 const correctId = (at: Settling, settlement: Settlement, given: string | undefined): void => {
