@@ -30,6 +30,10 @@ const argumentsOf = (script: string, args: ReadonlyArray<string>) => [
 export const start = (script: string, args: ReadonlyArray<string>, options: SpawnOptions = {}) =>
   command(process.execPath, argumentsOf(script, args), options)
 
+/** The same, on a heap of so many MiB: a process that needs more dies. */
+export const startOnHeap = (mebibytes: number, script: string, args: ReadonlyArray<string>) =>
+  command(process.execPath, [`--max-old-space-size=${mebibytes}`, ...argumentsOf(script, args)], {})
+
 /** The same, with a limit of the shell's in force. */
 export const startUnder = (limit: string, script: string, args: ReadonlyArray<string>) =>
   command("/bin/sh", ["-c", `${limit}; exec "$0" "$@"`, process.execPath, ...argumentsOf(script, args)], {})
