@@ -46,8 +46,6 @@ const finishes: ReadonlyArray<readonly [RegExp, Backend.Finish]> = [
 export const finishOf = (word: string): Backend.Finish =>
   finishes.find(([pattern]) => pattern.test(word))?.[1] ?? "unknown"
 
-const bad = (problem: Backend.BadResponse["problem"], detail: string) => new Backend.BadResponse({ problem, detail })
-
 export class Assembly {
   readonly #options: Options
   readonly #templates = new Template.Templates()
@@ -64,6 +62,8 @@ export class Assembly {
   #error: Failures.Account | undefined
   #events = 0
   #dropped = 0
+  /** Characters of events that are kept as they came. */
+  #kept = 0
   /** A dropped frame that looked like content. */
   #lost = false
   #lastDropped = false
@@ -75,7 +75,11 @@ export class Assembly {
 
   /** Nothing that follows can change the reply. */
   get over(): boolean {
-    return this.#done || this.#error !== undefined || this.#run.size > this.#options.maxReplySize
+    return this.#done || this.#error !== undefined || this.#tooLarge
+  }
+
+  get #tooLarge(): boolean {
+    return this.#run.size + this.#kept > this.#options.maxReplySize
   }
 
   /** What came since the last call, neighbours of one kind as one chunk. */
@@ -114,6 +118,7 @@ export class Assembly {
     if (delta === undefined || !delta.known) return this.#drop(name, data)
     if (name === "stray" && delta.error === undefined) return this.#drop(name, data)
     if (name === "message") this.#templates.parsed(data, delta)
+    if (delta.details.length > 0) this.#kept += data.length
     this.add(delta)
   }
 
@@ -186,7 +191,7 @@ export class Assembly {
       toolCalls: calls.whole,
       partialCalls: calls.partial,
       finish: finish ?? derived,
-      warnings: [...this.#warnings, ...calls.warnings, ...this.#tolerated()],
+      warnings: [...this.#warnings, ...calls.warnings, ...this.#tolerated()].map(this.#options.scrub),
       ...(this.#finish === undefined ? {} : { finishReason: this.#finish }),
       ...(reasoning === "" ? {} : { reasoning }),
       ...(usage === undefined ? {} : { usage }),
@@ -205,22 +210,29 @@ export class Assembly {
 
   #fault(ending: Ending): Backend.Reason | undefined {
     if (this.#error !== undefined) return Failures.fromStream(this.#error, this.#options.scrub)
-    if (this.#run.size > this.#options.maxReplySize) {
-      return bad("too-large", `the reply is longer than ${this.#options.maxReplySize} characters`)
+    if (this.#tooLarge) {
+      return this.#bad("too-large", `the reply is longer than ${this.#options.maxReplySize} characters`)
     }
     const malformed = this.#calls.malformed
     if (this.#done || (this.#finish !== undefined && ending._tag === "Closed")) {
-      if (malformed !== undefined) return bad("malformed", malformed)
+      if (malformed !== undefined) return this.#bad("malformed", malformed)
       if (this.#lost && this.#calls.size > 0) {
-        return bad("malformed", "a frame of the stream could not be read and may have held a piece of a tool call")
+        return this.#bad(
+          "malformed",
+          "a frame of the stream could not be read and may have held a piece of a tool call"
+        )
       }
-      return this.#lastDropped ? bad("malformed", "the last frame of the stream could not be read") : undefined
+      return this.#lastDropped ? this.#bad("malformed", "the last frame of the stream could not be read") : undefined
     }
     const got = this.#events === 0 ? "before any event" : `after ${this.#run.size} characters`
     const unread = this.#dropped === 0 ? "" : `; ${this.#dropped} of its frames could not be read`
     return ending._tag === "Broken"
-      ? bad("cut", `the connection broke ${got}: ${ending.detail}${unread}`)
-      : bad("cut", `the stream ended ${got}, without a finish reason or [DONE]${unread}`)
+      ? this.#bad("cut", `the connection broke ${got}: ${ending.detail}${unread}`)
+      : this.#bad("cut", `the stream ended ${got}, without a finish reason or [DONE]${unread}`)
+  }
+
+  #bad(problem: Backend.BadResponse["problem"], detail: string): Backend.BadResponse {
+    return new Backend.BadResponse({ problem, detail: this.#options.scrub(Json.wellFormed(detail)) })
   }
 
   #billed(): Usage | undefined {

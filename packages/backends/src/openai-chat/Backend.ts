@@ -52,6 +52,7 @@ type Pull = Effect.Effect<Chunks, Port.BackendError | Cause.Done>
 const isSome = (chunks: ReadonlyArray<Port.Chunk>): chunks is Chunks => chunks.length > 0
 
 const longestErrorBody = 64 * 1024
+const errorBodyTimeout = "10 seconds"
 
 /** The body of an error answer, as much of it as is worth reading. A body that breaks off still says what it said. */
 const errorBody = (response: Http.Response): Effect.Effect<string> =>
@@ -62,7 +63,7 @@ const errorBody = (response: Http.Response): Effect.Effect<string> =>
       parts.push(...bytes)
       return size() < longestErrorBody ? more : Effect.void
     })
-    return Effect.as(Effect.ignore(more), parts)
+    return Effect.as(Effect.timeoutOption(Effect.ignore(more), errorBodyTimeout), parts)
   }).pipe(Effect.map((parts) => Buffer.concat(parts).subarray(0, longestErrorBody).toString("utf8")))
 
 const refused = Effect.fnUntraced(function* (response: Http.Response, parts: Parts) {
@@ -90,6 +91,14 @@ const finish = Effect.fnUntraced(function* (attempt: Attempt, ending: Assemble.E
   const { reason, usage } = result.failure
   return yield* Effect.fail(new Port.BackendError({ reason, ...(usage === undefined ? {} : { usage }) }))
 })
+
+/** A failure of the connection, with the usage that the stream had brought before it. */
+const billed = ({ reader, request }: Attempt, error: Port.BackendError): Port.BackendError => {
+  const ids = { taken: new Set<string>(), fresh: [], tools: request.tools, cumulative: false }
+  const result = reader.result({ _tag: "Broken", detail: error.message }, ids)
+  const usage = Result.isFailure(result) ? result.failure.usage : result.success.usage
+  return usage === undefined ? error : new Port.BackendError({ reason: error.reason, usage })
+}
 
 /** Chunks of reads until the reply is over; then its `Finished`, then the end. */
 const pulling = (attempt: Attempt): Pull => {
@@ -126,7 +135,7 @@ const pulling = (attempt: Attempt): Pull => {
         }
         return error.reason._tag === "BadResponse"
           ? over({ _tag: "Broken", detail: error.reason.detail })
-          : Effect.fail(error)
+          : Effect.fail(billed(attempt, error))
       }
     })
   )

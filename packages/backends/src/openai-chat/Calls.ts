@@ -46,6 +46,9 @@ export interface Settling {
   readonly fresh: ReadonlyArray<string>
 }
 
+/** More calls than any reply holds: a server that sends more is not believed. */
+const mostCalls = 4096
+
 const isObjectText = (text: string): boolean => Json.isObject(Json.parse(text))
 
 const acceptable = /^[A-Za-z0-9_.:-]{1,64}$/
@@ -84,11 +87,17 @@ export class Calls {
 
   /** Why the calls cannot be used at all. */
   get malformed(): string | undefined {
+    if (this.#full) return `the reply holds more than ${mostCalls} tool calls`
     for (const call of this.#calls) {
       if (call.otherName !== undefined) return `one tool call carries two names, "${call.name}" and "${call.otherName}"`
       if (call.name === undefined) return "a tool call came without a name"
     }
     return undefined
+  }
+
+  /** No more calls are taken up. */
+  get #full(): boolean {
+    return this.#calls.length > mostCalls
   }
 
   #start(fragment: CallFragment): Open {
@@ -108,6 +117,7 @@ export class Calls {
   #find(fragment: CallFragment): Open | undefined {
     const { id, index, name } = fragment
     const latest = this.#calls.at(-1)
+    if (this.#full) return latest
     const indexed = index === undefined ? undefined : this.#calls.findLast((call) => call.index === index)
     if (id !== undefined) {
       const same = this.#calls.findLast((call) => call.id === id)

@@ -107,15 +107,19 @@ export class Reader {
       const delta = Deltas.fromEvent(Array.isArray(parsed) && parsed[0] !== undefined ? parsed[0] : parsed)
       this.#assembly.add(delta)
       if (Json.isObject(parsed) && Array.isArray(parsed["choices"])) this.#assembly.done()
+      else if (!this.#assembly.over) this.#unusable(`with JSON that is no chat completion: ${text.slice(0, 200)}`)
       return
     }
     if (text.startsWith("<")) {
-      const detail = `the server answered with ${Failures.read(text).detail}. Check baseUrl`
-      this.#fault ??= new Backend.BadResponse({ problem: "malformed", detail })
-      return
+      return this.#unusable(`with ${Failures.read(text).detail}`)
     }
     this.#take(this.#framer.push(bytes))
     this.#take(this.#framer.end())
+  }
+
+  #unusable(what: string): void {
+    const detail = this.#options.scrub(Json.wellFormed(`the server answered ${what}. Check baseUrl`))
+    this.#fault ??= new Backend.BadResponse({ problem: "malformed", detail })
   }
 
   freshIds(taken: ReadonlySet<string>): number {

@@ -122,6 +122,21 @@ describe("frames", () => {
     assert.strictEqual(whole.reason.message, "the reply is longer than 1000 characters")
   })
 
+  it("S6 calls and kept details are bounded as well", () => {
+    const calls = Array.from({ length: 5000 }, (_, index) =>
+      call({ index, id: `c${index}`, function: { name: "f", arguments: "{}" } })
+    )
+    assert.strictEqual(
+      failure(text(calls.join("") + finished("tool_calls"))).reason.message,
+      "the reply holds more than 4096 tool calls"
+    )
+    const detail = delta({ reasoning_details: [{ type: "reasoning.encrypted", data: "z".repeat(400) }] })
+    assert.strictEqual(
+      failure(text(detail.repeat(5) + finished("stop"), { maxReplySize: 1000 })).reason.message,
+      "the reply is longer than 1000 characters"
+    )
+  })
+
   it("S3 a body that ends inside a character is cut", () => {
     const body = Buffer.from(content("a") + "data: 🙂")
     assert.include(failure(read([body.subarray(0, body.length - 1)])).reason.message, "ended inside a character")
@@ -211,7 +226,10 @@ describe("whole bodies", () => {
 
   it("X-WIRE-01 a whole body that is cut, a page and nonsense are no replies", () => {
     assert.isTrue(Result.isFailure(text('{"choices":[{"message":{"content":"Hi"},"finish_re').result))
-    assert.isTrue(Result.isFailure(text('{"hello":1}').result))
+    assert.strictEqual(
+      failure(text('{"hello":1}')).reason.message,
+      'the server answered with JSON that is no chat completion: {"hello":1}. Check baseUrl'
+    )
     assert.isTrue(Result.isFailure(text("[]").result))
     const page = failure(text("<!doctype html><html><title>502 Bad Gateway</title></html>"))
     assert.strictEqual(

@@ -282,12 +282,13 @@ describe("silence", () => {
       const size = ": still here\n\n".length
       const slow = { pieces: { _tag: "Every" as const, bytes: size }, delay: { pieces: 60 } }
       const server = yield* serving(
-        { body: comments, ending: { _tag: "Hanging" } },
+        { body: `${comments}data: {"usage":{"prompt_tokens":7}}\n\n`, ending: { _tag: "Hanging" } },
         { body, ...slow, pieces: { _tag: "At", offsets: Array.from({ length: 8 }, (_, n) => (n + 1) * size) } }
       )
       const backend = yield* backendAt(server.baseUrl, { idleBytesTimeout: "240 millis" })
       const error = yield* failing(backend)
       assert.strictEqual(error.message, "no bytes for 0.24 seconds")
+      assert.deepStrictEqual(error.usage, { promptTokens: 7 })
       assert.strictEqual(Port.errorClass(error), "timeout")
       const chunks = yield* collect(backend)
       assert.strictEqual(replyOf(chunks).text, "a")
