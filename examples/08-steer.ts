@@ -1,18 +1,17 @@
 /** A user's word to a run that is working: it becomes a turn at the next round, and nothing that runs is disturbed. */
-import { Agent, SteerSource, Tool, ToolProvider } from "@settle/core"
+import { Agent, Mailbox, Tool, ToolProvider } from "@settle/core"
 import { Script } from "@settle/testing"
 import { Effect, Layer } from "effect"
 
-const waiting: Array<string> = []
-const typed: SteerSource.SteerSource = { pull: Effect.sync(() => waiting.splice(0)), arrived: Effect.never }
+const mailbox = await Effect.runPromise(Mailbox.make)
 
 const search: ToolProvider.ToolProvider = {
   list: Effect.succeed([{ name: "search", parameters: { type: "object" } }]),
   execute: (batch) =>
-    Effect.sync(() => {
-      waiting.push("In French, please.")
-      return batch.map(() => Tool.answered("3 pages found"))
-    })
+    Effect.as(
+      mailbox.offer("In French, please."),
+      batch.map(() => Tool.answered("3 pages found"))
+    )
 }
 
 const model = Script.make([
@@ -27,18 +26,7 @@ const program = Effect.gen(function* () {
   console.log(outcome.messages.at(-2)?.content)
 })
 
-await Effect.runPromise(
-  program.pipe(
-    Effect.provide(
-      Agent.layer().pipe(
-        Layer.provide([
-          Script.layer(model),
-          Layer.succeed(ToolProvider.ToolProvider, search),
-          Layer.succeed(SteerSource.SteerSource, typed)
-        ])
-      )
-    )
-  )
-)
+const parts = [Script.layer(model), Layer.succeed(ToolProvider.ToolProvider, search), Mailbox.layer(mailbox)] as const
+await Effect.runPromise(program.pipe(Effect.provide(Agent.layer().pipe(Layer.provide(parts)))))
 // => The model read: user, assistant, tool, user
 // => In French, please.
