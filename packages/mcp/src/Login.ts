@@ -62,6 +62,7 @@ export const make = Effect.fnUntraced(function* (server: string, spec: ServerSpe
     spec,
     asker,
     kept,
+    load: Effect.map(store.read(spec.url), restore),
     save: () =>
       store.write(spec.url, {
         ...Object.fromEntries(Object.entries(kept).map(([k, v]) => [k, Json.fromUnknown(v ?? null)]))
@@ -84,6 +85,7 @@ interface Session {
   readonly spec: ServerSpec.Remote
   readonly asker: Asker.Asker
   readonly kept: Kept
+  readonly load: Effect.Effect<Kept>
   readonly save: () => Effect.Effect<boolean>
   readonly asking: (is: boolean) => void
 }
@@ -107,8 +109,13 @@ const restore = (value: Json.JsonObject | undefined): Kept => {
 const renew = (session: Session, challenge: Challenge): Effect.Effect<void, McpError.Reason> =>
   Effect.gen(function* () {
     const { kept, spec } = session
-    // somebody else has just renewed what this request was refused with
+    // another request has just renewed what this one was refused with, or another process has, and kept it
     if (kept.tokens !== undefined && kept.tokens.access_token !== challenge.used) return
+    const stored = yield* session.load
+    if (stored.tokens !== undefined && stored.tokens.access_token !== challenge.used) {
+      Object.assign(kept, stored)
+      return
+    }
     if (spec.auth?.grant === "client_credentials") return yield* flow(session, challenge, machine(session))
     if (!challenge.more && kept.tokens?.refresh_token !== undefined) {
       const silent = person(session, {

@@ -52,7 +52,7 @@ export const make = (source: Source): McpProvider => {
       // read before the pages are: a change while they come makes the next list ask again
       const revision = client.revision()
       const listing = yield* client.listTools
-      const made = Catalogue.make(listing.tools, { server: source.server, prefixLength: source.prefixLength ?? 0 })
+      const made = Catalogue.make(listing.items, { server: source.server, prefixLength: source.prefixLength ?? 0 })
       const same = listed?.catalogue.digest === made.digest
       const catalogue = same && listed !== undefined ? listed.catalogue : made
       listed = { client, revision, catalogue }
@@ -104,7 +104,12 @@ const answer = (
     if (entry === undefined) return unknownTool(source.server, catalogue, invocation.name)
     const args = Arguments.read(entry, invocation.arguments)
     if (args._tag === "Unreadable") return Tool.failed(args.why)
-    const request = { callId: invocation.callId, tool: entry.original, arguments: args.value }
+    const request = {
+      callId: invocation.callId,
+      tool: entry.original,
+      arguments: args.value,
+      asTask: entry.taskSupport === "required"
+    }
     const call = Effect.flatMap(source.client, (client) => client.call(request))
     const result = yield* onceMore(call)
     if (entry.hasOutputSchema && result["structuredContent"] === undefined && result["isError"] !== true) {

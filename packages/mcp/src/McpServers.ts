@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Catalogue from "./Catalogue.ts"
-import type * as Client from "./Client.ts"
+import type * as Handshake from "./Handshake.ts"
 import * as McpProvider from "./McpProvider.ts"
 import * as Server from "./Server.ts"
 import * as ServerSpec from "./ServerSpec.ts"
@@ -28,7 +28,7 @@ export interface Status {
   /** The command or the URL, secrets left out. */
   readonly target: string
   readonly state: "starting" | "up" | "down"
-  readonly about?: Client.About
+  readonly about?: Handshake.About
   /** Milliseconds from the start to a session. */
   readonly tookMs?: number
   /** Why it is down, and what to do. */

@@ -303,10 +303,10 @@ describe("talk", () => {
 describe("lists", () => {
   it.live("M14 pages are followed to the end; a list without end is cut and said to be", () =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* (yield* connect("pages")).listTools).tools.length, 3)
+      assert.strictEqual((yield* (yield* connect("pages")).listTools).items.length, 3)
       const endless = yield* (yield* connect("endless")).listTools
-      assert.strictEqual(endless.tools.length, 100)
-      assert.strictEqual(endless.incomplete, "its list does not end within 100 pages or 5000 tools")
+      assert.strictEqual(endless.items.length, 100)
+      assert.strictEqual(endless.incomplete, "its list does not end within 100 pages or 5000 entries")
       const looping = yield* (yield* connect("looping")).listTools
       assert.strictEqual(looping.incomplete, 'its list comes back to the page "again"')
     })
