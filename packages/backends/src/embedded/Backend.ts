@@ -19,6 +19,7 @@ import * as Layer from "effect/Layer"
 import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { name } from "./About.ts"
 import type { Sampling } from "./Choice.ts"
 import * as Counter from "./Counter.ts"
 import * as Dialogue from "./Dialogue.ts"
@@ -30,11 +31,7 @@ import * as Session from "./Session.ts"
 import * as Tokenizer from "./Tokenizer.ts"
 import * as Weights from "./Weights.ts"
 
-/** Goes wherever the model shows. */
-export const label = "a built-in demonstration model of 0.8 million parameters"
-export const name = "demonstration-0.8m"
-/** Tokens it can look at, prompt and reply together. A prompt is clipped to fit and never refused. */
-export const contextWindow = 2048
+export { contextWindow, label, name } from "./About.ts"
 
 export interface Options {
   /** As configured. Default `demonstration-0.8m`. */

@@ -4,13 +4,12 @@
  */
 import type * as Message from "@settle/core/model/Message"
 import type { TokenCounter } from "@settle/core/port/TokenCounter"
+import { name } from "./About.ts"
 import * as Dialogue from "./Dialogue.ts"
 import type { Model } from "./Model.ts"
 import * as Router from "./Router.ts"
 import * as Tokenizer from "./Tokenizer.ts"
 
-/** Name of the tokenizer. */
-export const unit = "demonstration-0.8m"
 /** The mark of the role and the mark of the end. */
 const framing = 2
 
@@ -28,7 +27,7 @@ export const make = (model: Model): TokenCounter => {
     return count
   }
   return {
-    unit,
+    unit: name,
     countText,
     countMessages: (messages) => messages.reduce((sum, message) => sum + countMessage(message), 0),
     countTools: () => 0,

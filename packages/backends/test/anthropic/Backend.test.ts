@@ -179,7 +179,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("the environment describes one backend", () =>
+  it.effect("a layer is a chain of one backend, from options or from the environment", () =>
     Effect.gen(function* () {
       const environment = ConfigProvider.fromUnknown({
         ANTHROPIC_MODEL: "claude-haiku-4-5",
@@ -191,6 +191,13 @@ describe("settings", () => {
       assert.deepStrictEqual(
         chain.map((backend) => [backend.model, backend.maxTokens, backend.canConstrain]),
         [["claude-haiku-4-5", 8192, true]]
+      )
+      const own = yield* Port.Backends.pipe(
+        Effect.provide(Anthropic.layer({ baseUrl: "http://127.0.0.1:1", model: "m", canConstrain: false }))
+      )
+      assert.deepStrictEqual(
+        own.chain.map((backend) => [backend.model, backend.canConstrain]),
+        [["m", false]]
       )
     })
   )
