@@ -36,6 +36,8 @@ export interface Prepared {
   readonly callIds: ReadonlySet<string>
   /** What the reply's replay has to remember of the request. */
   readonly kept?: Replay["data"]
+  /** Called when the attempt is over: the bytes of the body have left, or never will. */
+  readonly release?: () => void
 }
 
 export interface Protocol {
@@ -47,6 +49,7 @@ export interface Protocol {
 
 /** One request while it is read. */
 interface Attempt {
+  readonly endpoint: Endpoint
   readonly request: Port.Request
   readonly prepared: Prepared
   readonly response: Http.Response
@@ -59,6 +62,7 @@ type Pull = Effect.Effect<Chunks, Port.BackendError | Cause.Done>
 const isSome = (chunks: ReadonlyArray<Port.Chunk>): chunks is Chunks => chunks.length > 0
 
 const longestErrorBody = 64 * 1024
+const errorBodyTimeout = "10 seconds"
 
 /** The body of an error answer, as much of it as is worth reading. A body that breaks off still says what it said. */
 const errorBody = (response: Http.Response): Effect.Effect<string> =>
@@ -69,7 +73,7 @@ const errorBody = (response: Http.Response): Effect.Effect<string> =>
       parts.push(...bytes)
       return size() < longestErrorBody ? more : Effect.void
     })
-    return Effect.as(Effect.ignore(more), parts)
+    return Effect.as(Effect.timeoutOption(Effect.ignore(more), errorBodyTimeout), parts)
   }).pipe(Effect.map((parts) => Buffer.concat(parts).subarray(0, longestErrorBody).toString("utf8")))
 
 const refused = Effect.fnUntraced(function* (response: Http.Response, endpoint: Endpoint) {
@@ -79,45 +83,66 @@ const refused = Effect.fnUntraced(function* (response: Http.Response, endpoint: 
   return yield* new Port.BackendError({ reason: Failures.fromHttp(answer, endpoint.scrub) })
 })
 
+const noIds: ReadonlySet<string> = new Set()
+
+/** What a server wrote may quote a secret back (X-SAFE-05); a refusal was cleaned where it was read. */
+const scrubbed = (reason: Port.Reason, scrub: (text: string) => string): Port.Reason =>
+  reason._tag === "BadResponse"
+    ? new Port.BadResponse({ problem: reason.problem, detail: scrub(reason.detail) })
+    : reason
+
 /** The end of an attempt: the reply under ids of ours, or why there is none. */
 const finish = Effect.fnUntraced(function* (
-  { prepared, reader, request, response }: Attempt,
+  { endpoint, prepared, reader, request, response }: Attempt,
   ending: BodyReader.Ending
 ) {
-  const ids = yield* IdGenerator
-  const fresh = yield* Effect.replicateEffect(ids.next, reader.freshIds(prepared.callIds))
+  const needed = reader.freshIds(prepared.callIds)
+  const ids = needed === 0 ? [] : yield* Effect.replicateEffect((yield* IdGenerator).next, needed)
   const result = reader.result(ending, {
     taken: prepared.callIds,
-    fresh: fresh.map((id) => `call_${id.replaceAll("-", "").slice(0, 24)}`),
+    fresh: ids.map((id) => `call_${id.replaceAll("-", "").slice(0, 24)}`),
     tools: request.tools,
     kept: prepared.kept
   })
   if (Result.isSuccess(result)) {
     yield* response.complete
-    return result.success
+    const { warnings } = result.success
+    return warnings.length === 0 ? result.success : { ...result.success, warnings: warnings.map(endpoint.scrub) }
   }
   const { reason, usage } = result.failure
-  return yield* new Port.BackendError({ reason, ...(usage === undefined ? {} : { usage }) })
+  return yield* new Port.BackendError({
+    reason: scrubbed(reason, endpoint.scrub),
+    ...(usage === undefined ? {} : { usage })
+  })
 })
 
-/** Chunks of reads until the reply is over; then its `Finished`, then the end. */
+/** A failure of the connection, with the usage that the stream had brought before it. */
+const billed = ({ prepared, reader, request }: Attempt, error: Port.BackendError): Port.BackendError => {
+  const nothing = { taken: noIds, fresh: [], tools: request.tools, kept: prepared.kept }
+  const result = reader.result({ _tag: "Broken", detail: error.message }, nothing)
+  const usage = Result.isFailure(result) ? result.failure.usage : result.success.usage
+  return usage === undefined ? error : new Port.BackendError({ reason: error.reason, usage })
+}
+
+const isContent = (chunk: Port.Chunk): boolean => chunk._tag !== "Alive"
+
+/** Chunks of reads; with the last of them the `Finished`, or after the last of them the failure; then the end. */
 const pulling = (attempt: Attempt): Pull => {
   const { reader, response } = attempt
-  let ending: BodyReader.Ending | undefined
-  let finished = false
+  let next: Pull
 
-  const last = Effect.suspend(() =>
-    Effect.map(finish(attempt, ending ?? { _tag: "Closed" }), (reply): Chunks => {
-      finished = true
-      return Arr.append(reader.take(), Port.Chunk.Finished({ reply }))
+  const over = (ending: BodyReader.Ending): Pull => {
+    const chunks = reader.take().filter(isContent)
+    return Effect.matchEffect(finish(attempt, ending), {
+      onSuccess: (reply): Pull => {
+        next = Cause.done()
+        return Effect.succeed(Arr.append([...chunks, ...reader.take()], Port.Chunk.Finished({ reply })))
+      },
+      onFailure: (error): Pull => {
+        next = Effect.fail(error)
+        return isSome(chunks) ? Effect.succeed(chunks) : next
+      }
     })
-  )
-
-  /** What the last read left; a failure comes only after the chunks before it. */
-  const over = (end: BodyReader.Ending): Pull => {
-    ending = end
-    const chunks = reader.take()
-    return isSome(chunks) ? Effect.succeed(chunks) : last
   }
 
   const read: Pull = Effect.suspend(() =>
@@ -135,17 +160,20 @@ const pulling = (attempt: Attempt): Pull => {
         }
         return error.reason._tag === "BadResponse"
           ? over({ _tag: "Broken", detail: error.reason.detail })
-          : Effect.fail(error)
+          : Effect.fail(billed(attempt, error))
       }
     })
   )
+  next = read
 
-  return Effect.suspend(() => (finished ? Cause.done() : ending === undefined ? read : last))
+  return Effect.suspend(() => next)
 }
 
 const open = Effect.fnUntraced(function* (protocol: Protocol, request: Port.Request) {
   const { endpoint } = protocol
   const prepared = protocol.prepare(request)
+  const { release } = prepared
+  if (release !== undefined) yield* Effect.addFinalizer(() => Effect.sync(release))
   const response = yield* protocol.http.post({
     url: endpoint.url,
     headers: endpoint.headers,
@@ -154,7 +182,13 @@ const open = Effect.fnUntraced(function* (protocol: Protocol, request: Port.Requ
     idleBytesTimeout: endpoint.idleBytesTimeout
   })
   if (response.status < 200 || response.status > 299) return yield* refused(response, endpoint)
-  return pulling({ request, prepared, response, reader: protocol.reader() })
+  const encoding = response.header("content-encoding") ?? "identity"
+  if (encoding !== "identity") {
+    const detail = `${endpoint.url.host} compressed its answer (${encoding}) although nobody asked for it`
+    const reason = scrubbed(new Port.BadResponse({ problem: "malformed", detail }), endpoint.scrub)
+    return yield* new Port.BackendError({ reason })
+  }
+  return pulling({ endpoint, request, prepared, response, reader: protocol.reader() })
 })
 
 /** The streamed reply to one request; nothing is sent before it is pulled. */

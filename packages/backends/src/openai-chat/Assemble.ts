@@ -12,6 +12,7 @@ import * as Json from "@settle/core/model/Json"
 import type { Usage } from "@settle/core/model/Usage"
 import * as Backend from "@settle/core/port/Backend"
 import * as Result from "effect/Result"
+import type * as BodyReader from "../BodyReader.ts"
 import * as Failures from "../Failures.ts"
 import * as Calls from "./Calls.ts"
 import * as Deltas from "./Deltas.ts"
@@ -19,18 +20,12 @@ import * as Replay from "./Replay.ts"
 import { Run } from "./Run.ts"
 import * as Template from "./Template.ts"
 
-/** How the body ended: closed by the server, or the connection broke. */
-export type Ending = { readonly _tag: "Closed" } | { readonly _tag: "Broken"; readonly detail: string }
-
-export interface Failure {
-  readonly reason: Backend.Reason
-  readonly usage: Usage | undefined
-}
-
 export interface Options {
   readonly scrub: (text: string) => string
   /** Characters a whole reply may hold. */
   readonly maxReplySize: number
+  /** Fragments of arguments are cumulative (D6). */
+  readonly cumulative: boolean
 }
 
 const finishes: ReadonlyArray<readonly [RegExp, Backend.Finish]> = [
@@ -46,7 +41,10 @@ const finishes: ReadonlyArray<readonly [RegExp, Backend.Finish]> = [
 export const finishOf = (word: string): Backend.Finish =>
   finishes.find(([pattern]) => pattern.test(word))?.[1] ?? "unknown"
 
-export class Assembly {
+const bad = (problem: Backend.BadResponse["problem"], detail: string) =>
+  new Backend.BadResponse({ problem, detail: Json.wellFormed(detail) })
+
+export class Assembly implements BodyReader.Assembly {
   readonly #options: Options
   readonly #templates = new Template.Templates()
   readonly #calls = new Calls.Calls()
@@ -66,6 +64,8 @@ export class Assembly {
   #kept = 0
   /** A dropped frame that looked like content. */
   #lost = false
+  /** A whole body that is nothing of this protocol. */
+  #unusable: string | undefined
   #lastDropped = false
   readonly #warnings: Array<string> = []
 
@@ -92,13 +92,21 @@ export class Assembly {
     if (name === "message") {
       const match = this.#templates.match(data)
       if (match !== undefined) return this.#matched(match)
-      if (data.length < 16 && data.trim() === "[DONE]") return this.done()
+      if (data.length < 16 && data.trim() === "[DONE]") return this.#end()
     }
     this.#parse(name, data)
   }
 
+  /** One JSON body served instead of a stream: its end is the end. */
+  whole(body: Json.Json): void {
+    const first = Array.isArray(body) && body[0] !== undefined ? body[0] : body
+    this.#add(Deltas.fromEvent(first))
+    if (Json.isObject(body) && Array.isArray(body["choices"])) this.#end()
+    else if (this.#error === undefined) this.#unusable = JSON.stringify(body).slice(0, 200)
+  }
+
   /** The server said that this was all. */
-  done(): void {
+  #end(): void {
     this.#done = true
     this.#lastDropped = false
   }
@@ -119,7 +127,7 @@ export class Assembly {
     if (name === "stray" && delta.error === undefined) return this.#drop(name, data)
     if (name === "message") this.#templates.parsed(data, delta)
     if (delta.details.length > 0) this.#kept += data.length
-    this.add(delta)
+    this.#add(delta)
   }
 
   #drop(name: string, data: string): void {
@@ -135,7 +143,7 @@ export class Assembly {
     else this.#error ??= account
   }
 
-  add(delta: Deltas.Delta): void {
+  #add(delta: Deltas.Delta): void {
     this.#events += 1
     this.#lastDropped = false
     this.#usage = delta.usage ?? this.#usage
@@ -172,15 +180,12 @@ export class Assembly {
     return this.#calls.fresh(taken)
   }
 
-  result(
-    ending: Ending,
-    ids: Pick<Calls.Settling, "taken" | "fresh" | "tools" | "cumulative">
-  ): Result.Result<Backend.Reply, Failure> {
+  result(ending: BodyReader.Ending, how: BodyReader.Settling): Result.Result<Backend.Reply, BodyReader.Failure> {
     const reason = this.#fault(ending)
     if (reason !== undefined) return Result.fail({ reason, usage: this.#billed() })
     const finish = this.#finish === undefined ? undefined : finishOf(this.#finish)
     const finished = this.#done && (finish === "stop" || finish === "tool-calls")
-    const calls = this.#calls.settle({ ...ids, finished })
+    const calls = this.#calls.settle({ ...how, finished, cumulative: this.#options.cumulative })
     const derived: Backend.Finish = calls.whole.length > 0 ? "tool-calls" : "stop"
     const text = this.#run.visible
     const reasoning = this.#thoughts.text
@@ -191,7 +196,7 @@ export class Assembly {
       toolCalls: calls.whole,
       partialCalls: calls.partial,
       finish: finish ?? derived,
-      warnings: [...this.#warnings, ...calls.warnings, ...this.#tolerated()].map(this.#options.scrub),
+      warnings: [...this.#warnings, ...calls.warnings, ...this.#tolerated()],
       ...(this.#finish === undefined ? {} : { finishReason: this.#finish }),
       ...(reasoning === "" ? {} : { reasoning }),
       ...(usage === undefined ? {} : { usage }),
@@ -208,31 +213,30 @@ export class Assembly {
     ]
   }
 
-  #fault(ending: Ending): Backend.Reason | undefined {
+  #fault(ending: BodyReader.Ending): Backend.Reason | undefined {
     if (this.#error !== undefined) return Failures.fromStream(this.#error, this.#options.scrub)
     if (this.#tooLarge) {
-      return this.#bad("too-large", `the reply is longer than ${this.#options.maxReplySize} characters`)
+      return bad("too-large", `the reply is longer than ${this.#options.maxReplySize} characters`)
+    }
+    if (this.#unusable !== undefined) {
+      return bad(
+        "malformed",
+        `the server answered with JSON that is no chat completion: ${this.#unusable}. Check baseUrl`
+      )
     }
     const malformed = this.#calls.malformed
     if (this.#done || (this.#finish !== undefined && ending._tag === "Closed")) {
-      if (malformed !== undefined) return this.#bad("malformed", malformed)
+      if (malformed !== undefined) return bad("malformed", malformed)
       if (this.#lost && this.#calls.size > 0) {
-        return this.#bad(
-          "malformed",
-          "a frame of the stream could not be read and may have held a piece of a tool call"
-        )
+        return bad("malformed", "a frame of the stream could not be read and may have held a piece of a tool call")
       }
-      return this.#lastDropped ? this.#bad("malformed", "the last frame of the stream could not be read") : undefined
+      return this.#lastDropped ? bad("malformed", "the last frame of the stream could not be read") : undefined
     }
     const got = this.#events === 0 ? "before any event" : `after ${this.#run.size} characters`
     const unread = this.#dropped === 0 ? "" : `; ${this.#dropped} of its frames could not be read`
     return ending._tag === "Broken"
-      ? this.#bad("cut", `the connection broke ${got}: ${ending.detail}${unread}`)
-      : this.#bad("cut", `the stream ended ${got}, without a finish reason or [DONE]${unread}`)
-  }
-
-  #bad(problem: Backend.BadResponse["problem"], detail: string): Backend.BadResponse {
-    return new Backend.BadResponse({ problem, detail: this.#options.scrub(Json.wellFormed(detail)) })
+      ? bad("cut", `the connection broke ${got}: ${ending.detail}${unread}`)
+      : bad("cut", `the stream ended ${got}, without a finish reason or [DONE]${unread}`)
   }
 
   #billed(): Usage | undefined {

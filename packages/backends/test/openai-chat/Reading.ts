@@ -2,29 +2,30 @@
 import type * as Backend from "@settle/core/port/Backend"
 import type { Declaration } from "@settle/core/model/Tool"
 import { Result } from "effect"
-import type * as Assemble from "../../src/openai-chat/Assemble.ts"
-import { Reader } from "../../src/openai-chat/Reader.ts"
+import * as BodyReader from "../../src/BodyReader.ts"
+import * as Assemble from "../../src/openai-chat/Assemble.ts"
 
 export interface Read {
   readonly chunks: ReadonlyArray<Backend.Chunk>
-  readonly result: Result.Result<Backend.Reply, Assemble.Failure>
+  readonly result: Result.Result<Backend.Reply, BodyReader.Failure>
 }
 
 export interface How {
   readonly tools?: ReadonlyArray<Declaration>
   readonly taken?: ReadonlySet<string>
   readonly cumulative?: boolean
-  readonly ending?: Assemble.Ending
+  readonly ending?: BodyReader.Ending
   readonly maxEventSize?: number
   readonly maxReplySize?: number
 }
 
 export const read = (pieces: Iterable<Uint8Array>, how: How = {}): Read => {
-  const reader = new Reader({
+  const assembly = new Assemble.Assembly({
     scrub: (text) => text,
-    maxEventSize: how.maxEventSize ?? 8 << 20,
-    maxReplySize: how.maxReplySize ?? 64 << 20
+    maxReplySize: how.maxReplySize ?? 64 << 20,
+    cumulative: how.cumulative ?? false
   })
+  const reader = new BodyReader.BodyReader(assembly, how.maxEventSize ?? 8 << 20)
   const chunks: Array<Backend.Chunk> = []
   for (const piece of pieces) {
     reader.push(piece)
@@ -38,7 +39,7 @@ export const read = (pieces: Iterable<Uint8Array>, how: How = {}): Read => {
     taken,
     fresh,
     tools: how.tools ?? [],
-    cumulative: how.cumulative ?? false
+    kept: undefined
   })
   chunks.push(...reader.take())
   return { chunks, result }
@@ -56,7 +57,7 @@ export const finished = (reason: string): string => delta({}, reason) + done
 
 export const reply = (given: Read): Backend.Reply =>
   Result.getOrThrowWith(given.result, (f) => new Error(f.reason.message))
-export const failure = (given: Read): Assemble.Failure =>
+export const failure = (given: Read): BodyReader.Failure =>
   Result.getOrThrowWith(Result.flip(given.result), () => new Error("succeeded"))
 
 /** The text that was streamed. */
