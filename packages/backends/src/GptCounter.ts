@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Message } from "@settle/core/model/Message"
 import * as Words from "@settle/core/model/Message"
+import * as Prefix from "@settle/core/model/Prefix"
 import type { Declaration } from "@settle/core/model/Tool"
 import { TokenCounter } from "@settle/core/port/TokenCounter"
 
@@ -62,7 +63,7 @@ const counter = (unit: Encoding, countTokens: CountTokens): TokenCounter => {
     messages.set(message, made)
     return made
   }
-  const countMessages = (all: ReadonlyArray<Message>): number => all.reduce((n, message) => n + weigh(message), 0)
+  const countMessages = Prefix.fold(0, (sum: number, message: Message) => sum + weigh(message))
   const countTools = (tools: ReadonlyArray<Declaration>): number => {
     const known = catalogues.get(tools)
     if (known !== undefined) return known
@@ -72,7 +73,7 @@ const counter = (unit: Encoding, countTokens: CountTokens): TokenCounter => {
   }
   return {
     unit,
-    countMessages,
+    countMessages: (all) => countMessages(all),
     countText: (text) => frame.perMessage + tokens(text),
     countTools,
     countRequest: ({ conversation, head, tail, tools }) =>

@@ -18,7 +18,11 @@ import type * as Refusal from "../model/Refusal.ts"
 import * as Replay from "../model/Replay.ts"
 import type * as Settings from "../model/Settings.ts"
 import type { Backends } from "../port/Backend.ts"
+import { Compactor } from "../port/Compactor.ts"
+import { RequestBudget } from "../port/RequestBudget.ts"
+import { TokenCounter } from "../port/TokenCounter.ts"
 import { Transcript, type TranscriptError } from "../port/Transcript.ts"
+import * as EstimateCounter from "../standard/EstimateCounter.ts"
 import * as Loop from "./Loop.ts"
 
 export interface Input extends Settings.Input {
@@ -42,7 +46,8 @@ export class Agent extends Context.Service<
 >()("@settle/core/agent/Agent") {}
 
 const make = Effect.fnUntraced(function* (input: Input) {
-  const loop = yield* Loop.make(input)
+  const counter = yield* counterFor(input)
+  const loop = yield* Effect.provideService(Loop.make(input), TokenCounter, counter)
   const transcript = yield* Transcript
   const conversation = Effect.gen(function* () {
     const recorded = transcript === undefined ? [] : Replay.messages(yield* transcript.replay)
@@ -56,6 +61,15 @@ const make = Effect.fnUntraced(function* (input: Input) {
       return yield* loop.run(messages, options)
     })
   })
+})
+
+/** What must be counted and has no tokenizer is estimated; where nothing is counted, no counter exists. */
+const counterFor = Effect.fnUntraced(function* (input: Input) {
+  const given = yield* TokenCounter
+  if (given !== undefined) return given
+  const isCounting =
+    input.contextBudget !== undefined || (yield* RequestBudget) !== undefined || (yield* Compactor) !== undefined
+  return isCounting ? EstimateCounter.make() : undefined
 })
 
 /** Closing the layer's scope ends a live run as a cancel would (X-CANC-05). */

@@ -23,7 +23,7 @@ import { Compactor } from "../port/Compactor.ts"
 import * as Bus from "../port/CompletionBus.ts"
 import { HostHooks } from "../port/HostHooks.ts"
 import { IdGenerator } from "../port/IdGenerator.ts"
-import { RequestBudget } from "../port/RequestBudget.ts"
+import { forWindow, RequestBudget } from "../port/RequestBudget.ts"
 import { SteerSource } from "../port/SteerSource.ts"
 import { TokenCounter } from "../port/TokenCounter.ts"
 import { ToolProvider } from "../port/ToolProvider.ts"
@@ -137,15 +137,17 @@ const assemble = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Parts, Refusal.Refusal, Backends> {
   const [first, ...rest] = (yield* Backends).chain
   if (first === undefined) return yield* refuse("backends", "the chain is empty", "Give at least one backend")
+  const compactor = yield* Compactor
+  const counter = yield* TokenCounter
   const parts: Parts = {
     settings,
     chain: [first, ...rest],
     provider: yield* ToolProvider,
     transcript: yield* Transcript,
     artifacts: yield* Artifacts,
-    budget: yield* RequestBudget,
-    counter: yield* TokenCounter,
-    compactor: yield* Compactor,
+    budget: yield* budgetOf({ given: yield* RequestBudget, contextBudget: settings.contextBudget, compactor, counter }),
+    counter,
+    compactor,
     steers: yield* SteerSource,
     bus: yield* Bus.CompletionBus,
     hooks: yield* HostHooks,
@@ -162,6 +164,36 @@ const assemble = Effect.fnUntraced(function* (
     )
   }
   return parts
+})
+
+interface Described {
+  readonly given: RequestBudget | undefined
+  readonly contextBudget: number | undefined
+  readonly compactor: Compactor | undefined
+  readonly counter: TokenCounter | undefined
+}
+
+/**
+ * The budget as given; from `contextBudget`, or from a compactor's window, when none is (L-BUDG-02). A budget without a default
+ * profile takes the one that `contextBudget` names.
+ */
+const budgetOf = Effect.fnUntraced(function* (described: Described) {
+  const { compactor, contextBudget, counter, given } = described
+  if (contextBudget === undefined) {
+    return given ?? (compactor === undefined ? undefined : forWindow(compactor.budget))
+  }
+  if (counter === undefined) {
+    return yield* refuse("contextBudget", "nothing counts tokens, so no request could be held to it", "Give a counter")
+  }
+  const declared = given?.defaultProfile?.contextWindow
+  if (declared !== undefined && declared !== contextBudget) {
+    return yield* refuse(
+      "contextBudget",
+      `it says ${contextBudget} tokens and the default profile of the request budget says ${declared}`,
+      "Give one of the two, or the same window in both"
+    )
+  }
+  return declared === undefined ? { ...given, ...forWindow(contextBudget) } : given
 })
 
 /** Structural parts are checked by shape: a host may bring them from untyped code. */

@@ -2,10 +2,12 @@
  * Does what a counter learned still describe the next request (L-CAL)? A bill covers one complete request to one model, so another
  * model, context or catalogue makes it worthless. Rewritten history is told by the digest of the billed prefix.
  *
- * C1. The digest of a prefix is extended, not recomputed: each message is hashed once, onto the digest before it.
+ * C1. The digest of a prefix is extended, not recomputed: each message is hashed once, onto the digest before it, and
+ *     a conversation that grew is read only from where it was left.
  */
 import * as Canonical from "../model/Canonical.ts"
 import * as Message from "../model/Message.ts"
+import * as Prefix from "../model/Prefix.ts"
 import type { Declaration } from "../model/Tool.ts"
 
 export interface Shape {
@@ -35,21 +37,13 @@ export const catalogueDigest = (tools: ReadonlyArray<Declaration>): string => {
 
 const links = new WeakMap<Message.Message, { readonly before: string; readonly digest: string }>()
 
-/** Digest of the first `count` messages (default: all). The empty prefix is the empty string. */
-export const prefixDigest = (messages: ReadonlyArray<Message.Message>, count = messages.length): string => {
-  let digest = ""
-  for (let at = 0; at < count; at++) {
-    const message = messages[at]
-    if (message === undefined) break
-    digest = linked(message, digest)
-  }
-  return digest
-}
-
-const linked = (message: Message.Message, before: string): string => {
+const linked = (before: string, message: Message.Message): string => {
   const known = links.get(message)
   if (known !== undefined && known.before === before) return known.digest
   const digest = Canonical.textDigest(`${before}\n${Message.digest(message)}`)
   links.set(message, { before, digest })
   return digest
 }
+
+/** Digest of the first `count` messages (default: all). The empty prefix is the empty string. */
+export const prefixDigest: Prefix.Fold<Message.Message, string> = Prefix.fold("", linked)

@@ -3,50 +3,54 @@
  *
  * K1. A compaction is appended lines, never a rewrite: a crash at any point leaves the old conversation or the new one.
  * K2. What a pass achieved is kept even when it is not enough (L-CTXEX-02).
+ * K3. What its summaries cost counts against the caps, also when a cancel takes the pass (L-CAP-12).
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { isSticky } from "../model/Message.ts"
 import * as RunFailure from "../model/RunFailure.ts"
 import type * as TranscriptLine from "../model/TranscriptLine.ts"
-import type { Compactor, Pass, Target } from "../port/Compactor.ts"
+import type { Usage } from "../model/Usage.ts"
+import { Billed, type Compactor, type Pass, type Target } from "../port/Compactor.ts"
+import * as AttemptLog from "./AttemptLog.ts"
 import * as Commit from "./Commit.ts"
 import type * as Live from "./Live.ts"
+import type { TurnStyle } from "./TurnStyle.ts"
+import * as Weigh from "./Weigh.ts"
 
 export type Compacted = "done" | "cancelled"
 
-/** The whole request in the loop counter's units, context included; `undefined` when nobody counts (L-ROUND-08, L-CTX-07). */
-export const figure = (live: Live.Live): number | undefined => {
-  if (live.counter === undefined || (live.budget === undefined && live.compactor === undefined)) return undefined
-  return live.counter.countMessages(live.state.conversation.messages) + live.state.contextTokens
-}
-
-export const atTop = (live: Live.Live): Effect.Effect<Compacted, RunFailure.RunFailure> => {
+export const atTop = (live: Live.Live, style: TurnStyle): Effect.Effect<Compacted, RunFailure.RunFailure> => {
   const { compactor } = live
   if (compactor === undefined) return Effect.succeed("done")
-  if (!compactor.needsCompaction(live.state.conversation.messages, figure(live))) return Effect.succeed("done")
-  return Effect.flatMap(pass(live, { compactor, target: undefined, round: live.state.round + 1 }), (done) => {
+  const tokens = Weigh.figure(live, style.outlook(live))
+  if (!compactor.needsCompaction(live.state.conversation.messages, tokens)) return Effect.succeed("done")
+  const passing = { compactor, target: undefined, round: live.state.round + 1, before: tokens }
+  return Effect.flatMap(pass(live, passing), (done) => {
     if (done === "cancelled") return Effect.succeed<Compacted>("cancelled")
     return done.exhausted ? exhausted(done, compactor.budget) : Effect.succeed<Compacted>("done")
   })
 }
 
 /** After the whole chain refused: the round's single forced pass. What it means is the chain's to say. */
-export const forced = (live: Live.Live, compactor: Compactor, target: Target | undefined) =>
-  pass(live, { compactor, target, round: live.state.round })
+export const forced = (live: Live.Live, style: TurnStyle, { compactor, target }: Forced) =>
+  pass(live, { compactor, target, round: live.state.round, before: Weigh.figure(live, style.outlook(live)) })
 
-interface Passing {
+interface Forced {
   readonly compactor: Compactor
   readonly target: Target | undefined
+}
+
+interface Passing extends Forced {
   readonly round: number
+  readonly before: number | undefined
 }
 
 const pass = Effect.fnUntraced(function* (
   live: Live.Live,
-  { compactor, round, target }: Passing
+  { before, compactor, round, target }: Passing
 ): Effect.fn.Return<Pass | "cancelled", RunFailure.RunFailure> {
   const { conversation } = live.state
-  const before = figure(live)
   live.feed.emit({
     _tag: "CompactionStarted",
     ...(before === undefined ? {} : { tokensBefore: before }),
@@ -54,12 +58,15 @@ const pass = Effect.fnUntraced(function* (
     messageCount: conversation.messages.length,
     round
   })
-  const ended = yield* live.sections.run(compactor.compact([...conversation.messages], target))
+  const bills = billing(live)
+  const compacting = Effect.provideService(compactor.compact([...conversation.messages], target), Billed, bills.told)
+  const ended = yield* live.sections.run(compacting)
   if (ended._tag === "Stopped") {
     live.feed.emit({ _tag: "CompactionDone", dropped: 0, fallback: false, round })
     return "cancelled"
   }
   const done = yield* Exit.isSuccess(ended.exit) ? Effect.succeed(ended.exit.value) : Effect.failCause(ended.exit.cause)
+  bills.settle(done)
   yield* apply(live, done)
   live.feed.emit({
     _tag: "CompactionDone",
@@ -72,6 +79,20 @@ const pass = Effect.fnUntraced(function* (
   })
   return done
 })
+
+/** Each bill of a summary counts once: as it comes, else with the pass. */
+const billing = (live: Live.Live) => {
+  let reported = 0
+  return {
+    told: (usage: Usage | undefined): void => {
+      if (usage !== undefined) reported++
+      AttemptLog.bill(live, usage)
+    },
+    settle: (done: Pass): void => {
+      for (const usage of (done.usage ?? []).slice(reported)) AttemptLog.bill(live, usage)
+    }
+  }
+}
 
 const exhausted = (done: Pass, room: number) =>
   Effect.fail(

@@ -24,9 +24,12 @@ export const request = (live: Live, tools: ReadonlyArray<Declaration>): Request 
   tools
 })
 
+const outlook = (live: Live): Request => request(live, isOffering(live) ? live.state.catalogue : none)
+
 export const style: TurnStyle = {
-  prepare: (live) =>
-    Effect.sync(() => Prepared.Ask({ request: request(live, isOffering(live) ? live.state.catalogue : none) })),
+  outlook,
+
+  prepare: (live) => Effect.sync(() => Prepared.Ask({ request: outlook(live) })),
 
   reject: () => undefined,
 

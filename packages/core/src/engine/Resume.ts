@@ -46,7 +46,6 @@ export const open = Effect.fnUntraced(function* (
   const tail = yield* seed(live, opening, replay)
   state.grantsDigest = replay.grants === undefined ? undefined : Grant.digest(replay.grants)
   yield* contextLine(live, replay)
-  state.contextTokens = weigh(live)
   if (live.settings.resumeSpend === "transcript") {
     state.spend = Caps.resume(
       state.spend.startedAt,
@@ -103,14 +102,6 @@ const contextLine = (live: Live.Live, replay: Replay.Replay) => {
     live,
     "the run context could not be recorded",
     transcript.append([{ type: "run-context", payload }])
-  )
-}
-
-const weigh = ({ context, counter }: Live.Live): number => {
-  if (counter === undefined) return 0
-  return [context.head, context.tail].reduce(
-    (sum, message) => sum + (message === undefined ? 0 : counter.countText(message.content)),
-    0
   )
 }
 

@@ -14,6 +14,7 @@ import { RoundOutcome } from "./RoundOutcome.ts"
 import * as RoundTrip from "./RoundTrip.ts"
 import * as Spending from "./Spending.ts"
 import type { Turn, TurnStyle } from "./TurnStyle.ts"
+import * as Weigh from "./Weigh.ts"
 
 export const round = Effect.fnUntraced(function* (
   live: Live,
@@ -24,11 +25,11 @@ export const round = Effect.fnUntraced(function* (
   yield* Inject.completions(live)
   yield* Inject.steers(live)
   yield* Spending.check(live)
-  const compacted = yield* Compact.atTop(live)
+  const compacted = yield* Compact.atTop(live, style)
   if (compacted === "cancelled" || live.sections.isCancelled()) return RoundOutcome.Cancelled({ stage: "compaction" })
 
   live.state.round++
-  const tokens = Compact.figure(live)
+  const tokens = Weigh.figure(live, style.outlook(live))
   live.feed.emit({
     _tag: "RoundStarted",
     round: live.state.round,

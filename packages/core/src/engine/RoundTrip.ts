@@ -48,7 +48,7 @@ export const ask = Effect.fnUntraced(function* (
     if (next._tag === "Spent") {
       return yield* RunFailure.failure(new RunFailure.AttemptsSpent({ last: walked.errors.at(-1) ?? "no backend" }))
     }
-    const shrunk = next._tag === "Compact" ? yield* shrink(live, walked) : "no"
+    const shrunk = next._tag === "Compact" ? yield* shrink(live, style, walked) : "no"
     if (shrunk === "cancelled") return Trip.Cancelled({ stage: "compaction" })
     if (shrunk === "no") {
       const detail = Chain.exhaustedText(walked.errors, { ...facts, compacted: live.state.scratch.compacted })
@@ -77,12 +77,12 @@ const walk = Effect.fnUntraced(function* (
 })
 
 /** The one forced compaction of a round; worth another walk only when the conversation became smaller. */
-const shrink = Effect.fnUntraced(function* (live: Live, walked: Refused) {
+const shrink = Effect.fnUntraced(function* (live: Live, style: TurnStyle, walked: Refused) {
   const { compactor } = live
   if (compactor === undefined) return "no" as const
   live.state.scratch.compacted = true
   const target = Target.best(walked.refusals)
-  const pass = yield* Compact.forced(live, compactor, target)
+  const pass = yield* Compact.forced(live, style, { compactor, target })
   if (pass === "cancelled") return "cancelled" as const
   return Chain.mayWalkAgain(pass) ? ("yes" as const) : ("no" as const)
 })

@@ -67,6 +67,7 @@ const interpret = (live: Live.Live, { attempt, latencyMs, reply }: Heard): Turn 
 }
 
 export const style: TurnStyle = {
+  outlook: (live) => NativeTurn.request(live, []),
   prepare,
   reject: (live, reply) => {
     const action = actionOf(live, reply)

@@ -5,13 +5,13 @@
  * |---|---|
  * | conversation | Commit, Compact |
  * | tally | Batch |
- * | spend | AttemptLog, Park, absorbSpend |
+ * | spend | AttemptLog, Compact, Park, absorbSpend |
  * | ledger | Batch |
  * | attempts, scratch | RoundTrip and what it calls |
- * | shapes | Weigh |
+ * | shapes, contextWeights | Weigh |
  * | round, toolsOff | Round |
  * | carriedSteers | Park; emptied by Inject |
- * | catalogue, contextTokens, grantsDigest | Catalogue; Resume; Grants |
+ * | catalogue, grantsDigest | Catalogue; Grants |
  * | route | RoutedTurn |
  */
 import type * as Calibration from "../decide/Calibration.ts"
@@ -52,6 +52,8 @@ export interface RunState {
   ledger: Handoff.Ledger
   scratch: Scratch
   readonly shapes: Map<TokenCounter, Calibration.Shape>
+  /** The run context, weighed once by each counter (L-CTX-07). */
+  readonly contextWeights: Map<TokenCounter, number>
   attempts: Array<AttemptRecord>
   round: number
   toolsOff: boolean
@@ -59,8 +61,6 @@ export interface RunState {
   route: Route | undefined
   carriedSteers: ReadonlyArray<string>
   grantsDigest: string | undefined
-  /** The run context, weighed once (L-CTX-07). */
-  contextTokens: number
 }
 
 export const make = (now: number): RunState => ({
@@ -70,12 +70,12 @@ export const make = (now: number): RunState => ({
   ledger: Handoff.start({ resumed: false }),
   scratch: scratch(),
   shapes: new Map(),
+  contextWeights: new Map(),
   attempts: [],
   round: 0,
   toolsOff: false,
   catalogue: [],
   route: undefined,
   carriedSteers: [],
-  grantsDigest: undefined,
-  contextTokens: 0
+  grantsDigest: undefined
 })

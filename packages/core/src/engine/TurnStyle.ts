@@ -45,6 +45,8 @@ export interface Rejected {
 }
 
 export interface TurnStyle {
+  /** The next request as it would be sent now, for whoever weighs it. */
+  readonly outlook: (live: Live) => Request
   readonly prepare: (live: Live) => Effect.Effect<Prepared, RunFailure>
   /** Asked before an attempt counts as a success (L-ROUTE-12). */
   readonly reject: (live: Live, reply: Reply) => Rejected | undefined

@@ -1,4 +1,10 @@
-/** Counts the next request in one counter's units, and keeps that counter honest (L-CTX-08, L-CAL). */
+/**
+ * Counts the next request in one counter's units, and keeps that counter honest (L-CTX-08, L-CAL).
+ *
+ * W1. A whole request is one number of its counter, never a sum made here: a counter that learned from a bill has context and tools
+ *     inside it already.
+ * W2. The context's own weight is found once per run and counter (L-CTX-07).
+ */
 import * as Calibration from "../decide/Calibration.ts"
 import * as Preflight from "../decide/Preflight.ts"
 import type { Usage } from "../model/Usage.ts"
@@ -26,17 +32,30 @@ const nothing: Preflight.Parts = { messages: 0, tools: 0, context: 0, request: 0
 export const parts = (live: Live, backend: Backend, request: Request): Preflight.Parts => {
   const { counter, window } = scale(live, backend)
   if (counter === undefined || window === undefined) return nothing
-  const context = [request.head, request.tail].reduce(
-    (sum, message) => sum + (message === undefined ? 0 : counter.countText(message.content)),
-    0
-  )
   return {
     messages: counter.countMessages(request.conversation.messages),
     tools: counter.countTools(request.tools),
-    context,
+    context: context(live, counter),
     request: counter.countRequest(request)
   }
 }
+
+const context = (live: Live, counter: TokenCounter): number => {
+  const known = live.state.contextWeights.get(counter)
+  if (known !== undefined) return known
+  const made = [live.context.head, live.context.tail].reduce(
+    (sum, message) => sum + (message === undefined ? 0 : counter.countText(message.content)),
+    0
+  )
+  live.state.contextWeights.set(counter, made)
+  return made
+}
+
+/** The whole request in the loop counter's units, for the compactor's trigger; `undefined` when nobody counts (L-ROUND-08, L-CTX-09). */
+export const figure = (live: Live, request: Request): number | undefined =>
+  live.counter === undefined || (live.budget === undefined && live.compactor === undefined)
+    ? undefined
+    : live.counter.countRequest(request)
 
 /** Another model, context or catalogue than the counter last described makes its bill worthless (L-CAL-01). */
 export const align = (live: Live, backend: Backend, request: Request): void => {

@@ -23,8 +23,15 @@ export interface Input {
   readonly maxRetries?: number
   /** Ceiling of one wait between attempts. Default 30 seconds. */
   readonly backoffCap?: Duration.Input
-  /** Longest silence of an answer's content, not its total time. Default 120 seconds. */
+  /** Longest silence of an answer, not its total time: anything that arrives is a sign of life. Default 120 seconds. */
   readonly roundTripTimeout?: Duration.Input
+  /**
+   * Longest time without content while an answer only says that it lives: comments, pings (S11). Default 600 seconds, or
+   * `roundTripTimeout` where that is longer.
+   */
+  readonly contentTimeout?: Duration.Input
+  /** The window in tokens, where no request budget describes it: that window, no margin, no reserve (L-BUDG-02). Default: none. */
+  readonly contextBudget?: number
   /** Working time of one call or group; time a human is asked does not count. Default: none. */
   readonly toolDeadline?: Duration.Input
   /** First match wins. */
@@ -56,6 +63,8 @@ export interface Settings {
   readonly maxRetries: number
   readonly backoffCapMs: number
   readonly roundTripTimeoutMs: number
+  readonly contentTimeoutMs: number
+  readonly contextBudget: number | undefined
   readonly toolDeadlineMs: number | undefined
   readonly idempotencyRules: ReadonlyArray<IdempotencyRule>
   readonly concurrentTools: ReadonlyArray<Pattern.Pattern>
@@ -80,6 +89,11 @@ const count = (setting: string, given: number | undefined, fallback: number, lea
     ? Result.succeed(value)
     : invalid(setting, `${value} is not a whole number of at least ${least}`, `Leave it out for ${fallback}`)
 }
+
+const tokens = (setting: string, given: number | undefined): Checked<number | undefined> =>
+  given === undefined || (Number.isInteger(given) && given > 0)
+    ? Result.succeed(given)
+    : invalid(setting, `${given} is not a number of tokens`, "Give the window in tokens, a whole number above zero")
 
 const positive = (setting: string, given: Duration.Input): Checked<number> => {
   const ms = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
@@ -133,13 +147,19 @@ export const make = (input: Input = {}): Result.Result<Settings, Refusal.Refusal
       )
     }
     const deadline = input.toolDeadline
+    const roundTripTimeoutMs = yield* positive("roundTripTimeout", input.roundTripTimeout ?? "120 seconds")
     return {
       maxToolRounds,
       maxToolCalls: yield* count("maxToolCalls", input.maxToolCalls, 10_000, 0),
       maxIdenticalCalls: yield* count("maxIdenticalCalls", input.maxIdenticalCalls, 30, 1),
       maxRetries: yield* count("maxRetries", input.maxRetries, 3, 1),
       backoffCapMs: yield* positive("backoffCap", input.backoffCap ?? "30 seconds"),
-      roundTripTimeoutMs: yield* positive("roundTripTimeout", input.roundTripTimeout ?? "120 seconds"),
+      roundTripTimeoutMs,
+      contentTimeoutMs: yield* positive(
+        "contentTimeout",
+        input.contentTimeout ?? Math.max(600_000, roundTripTimeoutMs)
+      ),
+      contextBudget: yield* tokens("contextBudget", input.contextBudget),
       toolDeadlineMs: deadline === undefined ? undefined : yield* positive("toolDeadline", deadline),
       idempotencyRules: yield* rules(input.idempotencyRules),
       concurrentTools: yield* patterns("concurrentTools", input.concurrentTools),

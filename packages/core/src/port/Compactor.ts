@@ -25,7 +25,7 @@ export interface Pass {
   readonly fallback: boolean
   /** True when even this does not fit: the run must end (L-ROUND-10). */
   readonly exhausted: boolean
-  /** What the sends of a summary were billed, failed ones too; absent when nothing was sent. */
+  /** What the sends of a summary were billed, failed ones too; absent when nothing was sent. `Billed` heard of it before. */
   readonly usage?: ReadonlyArray<Usage>
   /** Tool results replaced by a stub; indexes of the input. */
   readonly elisions: ReadonlyArray<{ readonly index: number; readonly stub: string }>
@@ -37,6 +37,14 @@ export interface Compactor {
   readonly needsCompaction: (messages: ReadonlyArray<Message>, tokens: number | undefined) => boolean
   readonly compact: (messages: ReadonlyArray<Message>, target: Target | undefined) => Effect.Effect<Pass>
 }
+
+/**
+ * Told by a compactor of each send of a summary as soon as it is over, `undefined` for one that reported nothing: what was paid stays
+ * known when a cancel takes the rest of the pass (L-CAP-12). `Pass.usage` repeats what was reported, in the same order.
+ */
+export const Billed: Context.Reference<(usage: Usage | undefined) => void> = Context.Reference<
+  (usage: Usage | undefined) => void
+>("@settle/core/port/Compactor/Billed", { defaultValue: () => () => undefined })
 
 /** Optional part: `undefined` means conversations only grow. */
 export const Compactor: Context.Reference<Compactor | undefined> = Context.Reference<Compactor | undefined>(

@@ -4,7 +4,8 @@
  * E1. A bill of P tokens for N messages stands for exactly that prefix; what was appended since is estimated on top of it. A prefix
  *     that changed, or a shorter conversation, forgets the bill (L-CAL-02, K6).
  * E2. Text alone is never measured by the bill, and measuring it never forgets one.
- * E3. Each message is looked at once: its estimate and its digest are kept by its identity.
+ * E3. Each message is looked at once: its estimate and its digest are kept by its identity, and the sum of a conversation that only
+ *     grew goes on from where it was.
  *
  * Not counted: what a protocol sends back beside a message (signed thinking). A bill has it.
  */
@@ -12,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Calibration from "../decide/Calibration.ts"
 import type { Message, Part } from "../model/Message.ts"
 import * as Words from "../model/Message.ts"
+import * as Prefix from "../model/Prefix.ts"
 import type { Declaration } from "../model/Tool.ts"
 import { TokenCounter, type Report, type RequestParts } from "../port/TokenCounter.ts"
 
@@ -32,14 +34,8 @@ interface Bill {
 export const make = (options: Options = {}): TokenCounter => {
   const weigh = weights(options)
   let bill: Bill | undefined
-  const sum = (messages: ReadonlyArray<Message>, from: number): number => {
-    let tokens = 0
-    for (let at = from; at < messages.length; at++) {
-      const message = messages[at]
-      if (message !== undefined) tokens += weigh.message(message)
-    }
-    return tokens
-  }
+  const weighed = Prefix.fold(0, (tokens: number, message: Message) => tokens + weigh.message(message))
+  const sum = (messages: ReadonlyArray<Message>, from: number): number => weighed(messages) - weighed(messages, from)
   const matching = (messages: ReadonlyArray<Message>): Bill | undefined => {
     if (bill !== undefined && !covers(bill, messages)) bill = undefined
     return bill

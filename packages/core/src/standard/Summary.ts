@@ -4,7 +4,7 @@
  * S1. Only a whole answer is a summary: one that was cut, filtered or empty has failed and is tried again within its attempts (K4).
  * S2. The transcript fits the model: results and arguments are bounded, and what is still too long is summarised in pieces, each on
  *     top of the one before (K5).
- * S3. Every billed send is reported, failed ones too.
+ * S3. Every billed send is reported, failed ones too, at once to `Billed` and together in the answer.
  * S4. Interruption ends it at once, also in a wait.
  */
 import * as Data from "effect/Data"
@@ -20,6 +20,7 @@ import * as Conversation from "../model/Conversation.ts"
 import * as Message from "../model/Message.ts"
 import type { Usage } from "../model/Usage.ts"
 import * as Backend from "../port/Backend.ts"
+import { Billed } from "../port/Compactor.ts"
 import type { TokenCounter } from "../port/TokenCounter.ts"
 import * as Digest from "./Digest.ts"
 
@@ -111,17 +112,19 @@ const one = Effect.fnUntraced(function* (
   request: Backend.Request,
   usage: Array<Usage>
 ): Effect.fn.Return<Result.Result<string, string>> {
+  const billed = yield* Billed
   for (let attempt = 1; ; attempt++) {
     const sent = yield* Effect.result(send(settings, request))
+    const bill = Result.isSuccess(sent) ? sent.success.usage : sent.failure.usage
+    billed(bill)
+    if (bill !== undefined) usage.push(bill)
     if (Result.isSuccess(sent)) {
-      if (sent.success.usage !== undefined) usage.push(sent.success.usage)
       const fault = faultOf(sent.success)
       if (fault === undefined) return Result.succeed(sent.success.text.trim())
       if (!(yield* mayRetry(settings, attempt, new Backend.BackendError({ reason: fault }))))
         return Result.fail(fault.message)
-    } else {
-      if (sent.failure.usage !== undefined) usage.push(sent.failure.usage)
-      if (!(yield* mayRetry(settings, attempt, sent.failure))) return Result.fail(sent.failure.message)
+    } else if (!(yield* mayRetry(settings, attempt, sent.failure))) {
+      return Result.fail(sent.failure.message)
     }
   }
 })

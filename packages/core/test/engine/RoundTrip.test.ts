@@ -152,7 +152,7 @@ describe("silence", () => {
         )
         assert.deepStrictEqual(failures(told), [[0, "advance", "timeout", undefined]])
         assert.strictEqual(first.cancels, 1)
-        assert.include(Recorder.all(told.recording, "AttemptFailed")[0]?.error, "no content for 10 seconds")
+        assert.include(Recorder.all(told.recording, "AttemptFailed")[0]?.error, "no bytes for 10 seconds")
         const alone = yield* Story.tell({
           script: [{ stall: true }, Script.say("ok")],
           settings: { roundTripTimeout: "10 seconds" }

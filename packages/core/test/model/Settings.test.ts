@@ -21,6 +21,8 @@ describe("Settings", () => {
         maxRetries: 3,
         backoffCapMs: 30_000,
         roundTripTimeoutMs: 120_000,
+        contentTimeoutMs: 600_000,
+        contextBudget: undefined,
         toolDeadlineMs: undefined,
         idempotencyRules: [],
         concurrentTools: [],
