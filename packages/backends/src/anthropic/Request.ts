@@ -6,7 +6,9 @@
  *     messages; only the marks for the prompt cache move.
  * Q3. Marks stand behind what is stable: the system text or the tools, the last message, and the end of the request before it, so
  *     that each request finds what the last one wrote. What is only true now comes behind all of them (L-CTX-01).
- * Q4. The two sides take turns, and a user begins: neighbours of one side are one message, results of calls first.
+ * Q4. Calls in the conversation want tools in the request: where none are offered any more, the ones that were called are declared
+ *     and none may be chosen.
+ * Q5. The two sides take turns, and a user begins: neighbours of one side are one message, results of calls first.
  */
 import * as Canonical from "@settle/core/model/Canonical"
 import * as Json from "@settle/core/model/Json"
@@ -42,6 +44,8 @@ interface Growing {
   readonly given: Array<Message.Message>
   source: ReadonlyArray<Message.Message>
   readonly callIds: Set<string>
+  /** Tools that were called, by the names that went out. */
+  readonly called: Set<string>
   readonly system: Array<Json.JsonObject>
   buffer: Buffer
   end: number
@@ -83,6 +87,7 @@ const fresh = ({ messages, revision }: Backend.Request["conversation"]): Growing
   given: [],
   source: messages,
   callIds: new Set(),
+  called: new Set(),
   system: [],
   buffer: Buffer.allocUnsafeSlow(smallest),
   end: 0,
@@ -140,7 +145,10 @@ const grow = (self: Growing, message: Message.Message, { replayThinking }: Optio
   if (message.role === "system" && self.side === undefined) self.system.push(...Wire.textBlocks(message.content))
   else append(self, Wire.message(message, { unchanged: self.prefix, always: undefined, never: "" }[replayThinking]))
   self.given.push(message)
-  for (const call of Message.callsOf(message)) self.callIds.add(call.id)
+  for (const call of Message.callsOf(message)) {
+    self.callIds.add(call.id)
+    self.called.add(Wire.toolName(call.name))
+  }
   self.prefix = Canonical.textDigest(`${self.prefix}${Message.digest(message)}`)
 }
 
@@ -188,11 +196,15 @@ const closing = (self: Growing, request: Backend.Request, { options, tools }: Cl
   const now = head?.role === "system" ? Wire.textBlocks(head.content) : []
   const marked = options.promptCache
   const system = [...(marked ? marking(self.system) : self.system), ...now]
-  const declared = marked && self.system.length === 0 ? marking(tools) : tools
-  const params = Object.entries(options.params).filter(([key, value]) => !reserved.has(key) && fitsCap(key, value, cap))
+  const offered = tools.length > 0 ? tools : [...self.called].map(mention)
+  const declared = marked && self.system.length === 0 ? marking(offered) : offered
+  const params = Object.entries(options.params).filter(
+    ([key, value]) => !reserved.has(key) && fitsCap(key, value, cap) && (key !== "tool_choice" || tools.length > 0)
+  )
   const members: Json.JsonObject = {
     ...(system.length === 0 ? {} : { system }),
     ...(declared.length === 0 ? {} : { tools: declared }),
+    ...(declared.length > 0 && tools.length === 0 ? { tool_choice: { type: "none" } } : {}),
     max_tokens: cap,
     stream: true,
     ...Object.fromEntries(params),
@@ -200,6 +212,8 @@ const closing = (self: Growing, request: Backend.Request, { options, tools }: Cl
   }
   return `,${JSON.stringify(Json.fromUnknown(members)).slice(1, -1)}`
 }
+
+const mention = (name: string): Json.JsonObject => ({ name, input_schema: { type: "object" } })
 
 /** A thinking budget that is not below the cap would be refused. */
 const fitsCap = (key: string, value: Json.Json, cap: number): boolean => {

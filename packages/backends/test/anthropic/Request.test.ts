@@ -362,6 +362,19 @@ describe("the settings", () => {
     })
   })
 
+  it("L-GEN-03 calls of earlier rounds are declared where nothing is offered any more, and none may be chosen", () => {
+    const past = [...messages, Message.assistant("", [call("a"), call("b", "{}", "write it")]), Message.tool("a", "x")]
+    const closed = body({ messages: past }, { promptCache: false, params: { tool_choice: { type: "any" } } })
+    assert.deepStrictEqual(closed.tools, [
+      { name: "read", input_schema: { type: "object" } },
+      { name: "write_it", input_schema: { type: "object" } }
+    ])
+    assert.deepStrictEqual(closed["tool_choice"], { type: "none" })
+    const open = body({ messages: past, tools: [read] }, { params: { tool_choice: { type: "any" } } })
+    assert.deepStrictEqual([open.tools?.length, open["tool_choice"]], [1, { type: "any" }])
+    assert.isUndefined(body({ messages }, { params: { tool_choice: { type: "any" } } })["tool_choice"])
+  })
+
   it("L-GEN-03 without tools none are declared; with some, each with an object schema", () => {
     assert.isUndefined(body({ messages }).tools)
     const odd: Declaration = { name: "odd", parameters: {} }
