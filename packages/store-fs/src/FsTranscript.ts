@@ -71,15 +71,38 @@ export const open = (options: Options): Effect.Effect<FsTranscript, TranscriptEr
     })
   )
 
+/** By name instead of by path: a session of a project, in the data directory. */
+export interface SessionOptions extends Omit<Options, "path"> {
+  /** A name, or a path as it is. */
+  readonly session: string
+  /** Default: the working directory. */
+  readonly project?: string
+  /** Default: see `Location`. */
+  readonly home?: string
+}
+
 /** A transcript and the artifacts folder beside it. */
-export const layer = (options: Options): Layer.Layer<never, TranscriptError> =>
+export const layer = (options: Options | SessionOptions): Layer.Layer<never, TranscriptError> =>
   Layer.effectContext(
-    Effect.map(open(options), (transcript) => {
+    Effect.gen(function* () {
+      const file = "path" in options ? options.path : yield* fileOfSession(options)
+      const transcript = yield* open({ ...options, path: file })
       const context = Context.make(Transcript, transcript)
       if (options.readOnly === true) return context
       return Context.add(context, Artifacts.Artifacts, FsArtifacts.make(Location.artifactsOf(transcript.path)))
     })
   )
+
+const fileOfSession = Effect.fnUntraced(function* (options: SessionOptions) {
+  const { session } = options
+  if (Location.isPath(session)) return session
+  const problem = Location.nameProblem(session)
+  if (problem !== undefined) return yield* fail("open", session, new Unreadable({ detail: problem }))
+  const home =
+    options.home ??
+    (yield* Effect.catch(Location.home, (cause) => fail("open", session, new Unreadable({ detail: cause.message }))))
+  return Location.fileOf(Location.folder(home, options.project ?? process.cwd()), session)
+})
 
 const openForReading = Effect.fnUntraced(function* (options: Options) {
   const file = path.resolve(options.path)

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Stream } from "effect"
+import { ConfigProvider, Context, Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { Transcript } from "@settle/core/port/Transcript"
 import * as FsTranscript from "../src/FsTranscript.ts"
 import * as Location from "../src/Location.ts"
 import * as Sessions from "../src/Sessions.ts"
@@ -285,6 +286,24 @@ describe("Sessions.rename and search", () => {
 })
 
 describe("FsTranscript.layer by session", () => {
+  it.effect("X-STORE-05 a name is a file of the project, a path is itself, and a bad name is refused", () =>
+    Effect.gen(function* () {
+      const { home, one, root } = yield* world
+      const placeOf = (options: FsTranscript.SessionOptions) =>
+        Effect.scoped(
+          Effect.map(Layer.build(FsTranscript.layer(options)), (context) => Context.get(context, Transcript)?.place)
+        )
+      assert.strictEqual(
+        yield* placeOf({ session: "today", project: one }).pipe(withEnv({ SETTLE_HOME: home })),
+        Sessions.fileOf({ home, project: one }, "today")
+      )
+      const elsewhere = path.join(root, "x.jsonl")
+      assert.strictEqual(yield* placeOf({ session: elsewhere }), elsewhere)
+      const error = yield* Effect.flip(placeOf({ session: "a b", project: one, home }))
+      assert.include(error.message, "a name may hold letters, digits, _, . and - only")
+    })
+  )
+
   it.effect("X-STORE-05 J7 a new session holds its meta from the first line", () =>
     Effect.gen(function* () {
       const { home, one } = yield* world
