@@ -12,7 +12,7 @@ import * as Http from "../Http.ts"
 import * as Streaming from "../Streaming.ts"
 import { Assembly } from "./Assemble.ts"
 import * as OptionsCheck from "./Options.ts"
-import * as Request from "./Request.ts"
+import { Encoder } from "./Request.ts"
 
 export type Options = OptionsCheck.Options
 export type { ReplayReasoning } from "./Dialect.ts"
@@ -22,7 +22,7 @@ export const make = (options: Options, keyName?: string): Effect.Effect<Port.Bac
   Effect.gen(function* () {
     const checked = yield* Effect.fromResult(OptionsCheck.check(options, keyName))
     const http = yield* Http.Http
-    const encoder = Request.make({
+    const encoder = new Encoder({
       model: options.model,
       dialect: checked.dialect,
       maxTokens: options.maxTokens,
@@ -31,7 +31,7 @@ export const make = (options: Options, keyName?: string): Effect.Effect<Port.Bac
     const protocol: Streaming.Protocol = {
       http,
       endpoint: checked,
-      prepare: encoder.prepare,
+      prepare: (request) => encoder.prepare(request),
       reader: () => new BodyReader(new Assembly(checked), checked.maxEventSize)
     }
     return {

@@ -481,6 +481,8 @@ describe("settings", () => {
           ["n", 5, true]
         ]
       )
+      const again = yield* Effect.provide(Port.Backends, Chain.of(...chain))
+      assert.deepStrictEqual(again.chain, chain)
     })
   )
 })

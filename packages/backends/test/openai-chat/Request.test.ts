@@ -6,6 +6,7 @@ import type * as Backend from "@settle/core/port/Backend"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as Dialect from "../../src/openai-chat/Dialect.ts"
+import type * as Streaming from "../../src/Streaming.ts"
 import * as Request from "../../src/openai-chat/Request.ts"
 
 const options: Request.Options = {
@@ -15,7 +16,7 @@ const options: Request.Options = {
   params: {}
 }
 
-const encoder = (more: Partial<Request.Options> = {}) => Request.make({ ...options, ...more })
+const encoder = (more: Partial<Request.Options> = {}) => new Request.Encoder({ ...options, ...more })
 
 const request = (messages: ReadonlyArray<Message.Message>, more: Partial<Backend.Request> = {}): Backend.Request => ({
   conversation: Conversation.of(messages),
@@ -23,8 +24,8 @@ const request = (messages: ReadonlyArray<Message.Message>, more: Partial<Backend
   ...more
 })
 
-const textOf = (prepared: Request.Prepared) => Buffer.from(prepared.body).toString("utf8")
-const bodyOf = (prepared: Request.Prepared): Record<string, Json.Json> => JSON.parse(textOf(prepared))
+const textOf = (prepared: Streaming.Prepared) => Buffer.from(prepared.body).toString("utf8")
+const bodyOf = (prepared: Streaming.Prepared): Record<string, Json.Json> => JSON.parse(textOf(prepared))
 const sent = (messages: ReadonlyArray<Message.Message>, more: Partial<Request.Options> = {}) =>
   bodyOf(encoder(more).prepare(request(messages)))["messages"]
 
@@ -262,7 +263,7 @@ describe("bytes kept", () => {
     for (const messages of grow(20)) {
       const prepared = made.prepare(request(messages, { tools: [tool] }))
       const body = textOf(prepared)
-      prepared.release()
+      prepared.release?.()
       assert.isTrue(body.startsWith(before))
       assert.deepStrictEqual(JSON.parse(body), bodyOf(encoder().prepare(request(messages, { tools: [tool] }))))
       before = body.slice(0, body.indexOf('],"tools"'))
@@ -273,12 +274,12 @@ describe("bytes kept", () => {
     const made = encoder()
     const messages: Array<Message.Message> = [Message.user("a")]
     const conversation: Conversation.Conversation = { messages, revision: 0 }
-    const held: Array<readonly [Request.Prepared, string]> = []
+    const held: Array<readonly [Streaming.Prepared, string]> = []
     for (let n = 0; n < 30; n++) {
       messages.push(Message.user("more ".repeat(n)))
       const prepared = made.prepare({ conversation, tools: [] })
       held.push([prepared, textOf(encoder().prepare(request([...messages])))])
-      if (n % 3 === 0) prepared.release()
+      if (n % 3 === 0) prepared.release?.()
     }
     // what was handed out and not released is what it was
     for (const [n, [prepared, text]] of held.entries()) {
@@ -291,7 +292,7 @@ describe("bytes kept", () => {
     const [first, a, b] = [Message.user("1"), Message.user("2"), Message.user("3")]
     const check = (messages: ReadonlyArray<Message.Message>, revision: number) => {
       const prepared = made.prepare({ conversation: { messages, revision }, tools: [] })
-      prepared.release()
+      prepared.release?.()
       assert.deepStrictEqual(
         bodyOf(prepared)["messages"],
         messages.map((one) => ({ role: "user", content: one.content }))
@@ -308,7 +309,7 @@ describe("bytes kept", () => {
   it("D11 the ids of a conversation are known, old and new", () => {
     const made = encoder()
     const rounds = grow(3)
-    for (const messages of rounds) made.prepare(request(messages)).release()
+    for (const messages of rounds) made.prepare(request(messages)).release?.()
     const last = rounds.at(-1) ?? []
     assert.deepStrictEqual([...made.prepare(request(last)).callIds], ["c0", "c1", "c2"])
   })
@@ -329,7 +330,7 @@ describe("bytes kept", () => {
           const part = request(messages.slice(0, length))
           const prepared = made.prepare(part)
           assert.strictEqual(textOf(prepared), textOf(encoder().prepare(part)))
-          if (n % 2 === 0) prepared.release()
+          if (n % 2 === 0) prepared.release?.()
           length += (cuts[n % Math.max(1, cuts.length)] ?? 1) || 1
         }
       }),
