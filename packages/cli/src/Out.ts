@@ -52,13 +52,16 @@ const device = (stream: NodeJS.WriteStream, onGone: () => void): Device => {
   return {
     isTerminal,
     hasColor: isTerminal && wantsColor(),
-    size: () => ({ columns: stream.columns ?? 80, rows: stream.rows ?? 24 }),
+    size: () => ({ columns: known(stream.columns, 80), rows: known(stream.rows, 24) }),
     write: (text) =>
       Effect.sync(() => {
         if (isOpen && text !== "") stream.write(text)
       })
   }
 }
+
+/** A terminal without a window says that it has no columns. */
+const known = (size: number | undefined, fallback: number): number => (size === undefined || size < 1 ? fallback : size)
 
 const drained = (stream: NodeJS.WriteStream) =>
   Effect.callback<void>((resume) => {

@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
+import * as References from "effect/References"
 import * as McpServers from "@settle/mcp/McpServers"
 import type * as ServerSpec from "@settle/mcp/ServerSpec"
 import type { Server } from "./Config.ts"
@@ -70,7 +71,8 @@ export const strict = Effect.fn("Servers.strict")(function* (servers: ReadonlyMa
     McpServers.make(yield* specs(servers, root)),
     (error) => new Failure.CommandError({ code: 2, detail: Failure.sentence(`mcpServers: ${error.message}`) })
   )
-  yield* Effect.ignore(started.provider.list)
+  // What a server that is down logs is what is said below.
+  yield* Effect.ignore(Effect.provideService(started.provider.list, References.MinimumLogLevel, "None"))
   const down = (yield* started.status).filter((status) => status.problem !== undefined)
   if (down.length > 0) {
     const problems = down.map(({ problem, server }) =>

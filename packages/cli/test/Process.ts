@@ -6,6 +6,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
+import { vi } from "vitest"
+
+// A process takes seconds to start on a busy machine, and a test starts several.
+vi.setConfig({ testTimeout: 120_000 })
 
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 export const self: ReadonlyArray<string> = [

@@ -1,5 +1,6 @@
 /** `settle mcp check`: connects every configured server and says what it offers, or why it failed. */
 import * as Effect from "effect/Effect"
+import * as References from "effect/References"
 import * as McpServers from "@settle/mcp/McpServers"
 import * as ConfigFile from "../ConfigFile.ts"
 import * as Exit from "../Exit.ts"
@@ -21,7 +22,10 @@ export const check = Effect.fn("commands.Mcp.check")(function* ({ config: file, 
   const { stdout } = yield* Out.Out
   const servers = Plan.serversOf(config)
   if (servers.size === 0) return yield* stdout.write(output === "json" ? "[]\n" : none)
-  const statuses = yield* McpServers.check(yield* Servers.specs(servers, root))
+  // What a server that is down would log is what its report says.
+  const statuses = yield* McpServers.check(yield* Servers.specs(servers, root)).pipe(
+    Effect.provideService(References.MinimumLogLevel, "None")
+  )
   if (output === "json") yield* stdout.write(`${JSON.stringify(statuses, null, 2)}\n`)
   else yield* Effect.forEach(statuses, (status) => stdout.write(report(status, stdout)), { discard: true })
   const down = statuses.filter((status) => status.problem !== undefined).length
