@@ -59,7 +59,7 @@ describe("the model file", () => {
         if (Result.isFailure(read)) assert.include(read.failure.message, "The model file cannot be used")
         else assert.isAbove(read.success.tensors.size, 0)
       }),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 100 } }
   )
 })
 
@@ -283,7 +283,7 @@ describe("the next action", () => {
             messages.push({ role: "action", text: action.json }, { role: "result", text: text(result) })
         }
       }),
-    { arbitrary: { runs: 60 }, timeout: 120_000 }
+    { arbitrary: { runs: 30 }, timeout: 120_000 }
   )
 
   it("F3 is a prefix of itself under a token limit, and no longer than that", () => {

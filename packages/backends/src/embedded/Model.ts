@@ -3,7 +3,6 @@ import * as Result from "effect/Result"
 import * as Json from "@settle/core/model/Json"
 import * as Gguf from "./Gguf.ts"
 import * as Llama from "./Llama.ts"
-import type { Limits } from "./Prompt.ts"
 import * as Tokenizer from "./Tokenizer.ts"
 
 export interface Model {
@@ -15,6 +14,15 @@ export interface Model {
   /** Spoken kinds of file and their endings: `markdown` is `md`. */
   readonly extensions: ReadonlyMap<string, string>
   readonly marks: Marks
+}
+
+/** Sizes in UTF-8 bytes; `steps` is how many results a turn may have. From the model file. */
+export interface Limits {
+  readonly user: number
+  readonly last: number
+  readonly old: number
+  readonly text: number
+  readonly steps: number
 }
 
 /** Tokens that are structure. */

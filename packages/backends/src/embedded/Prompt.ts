@@ -4,22 +4,13 @@
  * P1. A cut is made in UTF-8 bytes, never inside a character, and is visible: the text then ends in `[...]`.
  * P2. A conversation of any length gives a prompt that leaves room for the reply: the oldest steps go first.
  */
-import type { Model } from "./Model.ts"
+import type { Limits, Model } from "./Model.ts"
 import * as Tokenizer from "./Tokenizer.ts"
 
 /** What the user said, an action of the model (its exact JSON), or what a tool answered. */
 export interface Message {
   readonly role: "user" | "action" | "result"
   readonly text: string
-}
-
-/** Sizes in UTF-8 bytes; `steps` is how many results a turn may have. From the model file. */
-export interface Limits {
-  readonly user: number
-  readonly last: number
-  readonly old: number
-  readonly text: number
-  readonly steps: number
 }
 
 export const cutMark = "[...]"

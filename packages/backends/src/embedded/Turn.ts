@@ -1,6 +1,7 @@
 /** The last turn, taken apart: what was said, what was done, and what came of it. */
 import * as Json from "@settle/core/model/Json"
 import type { Known } from "./Catalogue.ts"
+import type { Limits } from "./Model.ts"
 import * as Prompt from "./Prompt.ts"
 
 export interface Call {
@@ -21,7 +22,7 @@ export interface Turn {
 
 export const make = (
   messages: ReadonlyArray<Prompt.Message>,
-  limits: Prompt.Limits,
+  limits: Limits,
   offered: ReadonlyMap<Known, string>
 ): Turn => {
   const seen = Prompt.compact(messages, limits)
