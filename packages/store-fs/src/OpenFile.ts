@@ -40,11 +40,14 @@ export const open = (request: Request): Effect.Effect<number, TranscriptError, S
 }
 
 const regular = (given: string, file: string): Effect.Effect<void, TranscriptError> =>
-  Effect.suspend(() => {
-    const found = fs.statSync(file, { throwIfNoEntry: false })
-    if (found === undefined || found.isFile()) return Effect.void
-    return fail("open", given, new Unreadable({ detail: `it is ${kind(found)}, not a file` }))
-  }).pipe(Effect.catchDefect((cause) => fail("open", given, new Unreadable({ detail: Errno.describe(cause) }))))
+  Reader.system(() => fs.statSync(file, { throwIfNoEntry: false })).pipe(
+    Effect.catch(({ cause }) => fail("open", given, new Unreadable({ detail: Errno.describe(cause) }))),
+    Effect.flatMap((found) =>
+      found === undefined || found.isFile()
+        ? Effect.void
+        : fail("open", given, new Unreadable({ detail: `it is ${kind(found)}, not a file` }))
+    )
+  )
 
 const kind = (stats: fs.Stats): string => {
   if (stats.isDirectory()) return "a folder"

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
+import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Artifacts from "@settle/core/port/Artifacts"
@@ -270,10 +271,14 @@ describe("open", () => {
     Effect.gen(function* () {
       const folder = yield* Scratch.folder
       const link = path.join(folder, "full.jsonl")
+      const pipe = path.join(folder, "pipe.jsonl")
       fs.symlinkSync("/dev/full", link)
+      assert.strictEqual(spawnSync("mkfifo", [pipe]).status, 0)
       fs.writeFileSync(path.join(folder, "plain"), "")
       assert.include((yield* openError({ path: folder })).message, "it is a folder, not a file")
       assert.include((yield* openError({ path: link })).message, "it is a device, not a file")
+      assert.include((yield* openError({ path: pipe })).message, "it is a named pipe, not a file")
+      assert.include((yield* openError({ path: pipe, readOnly: true })).message, "it is a named pipe, not a file")
       assert.include((yield* openError({ path: path.join(folder, "plain", "a.jsonl") })).message, "(EEXIST)")
       assert.include((yield* openError({ path: path.join(folder, "none.jsonl"), readOnly: true })).message, "(ENOENT)")
     })

@@ -5,7 +5,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as Lock from "../src/Lock.ts"
 import * as Owner from "../src/Owner.ts"
-import * as Child from "./Child.ts"
+import * as Race from "./Race.ts"
 import * as Scratch from "./Scratch.ts"
 
 const here = Owner.self({ since: "2026-01-02T03:04:05.000Z", token: "here" })
@@ -115,30 +115,8 @@ describe("Lock", () => {
   )
 
   it.live(
-    "J5 X-STORE-01 ten processes race for one pen, each dies with it: no two ever hold it",
-    () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const file = yield* Scratch.file()
-          const turns = 3
-          const children = yield* Effect.forEach(Array.from({ length: 10 }), () =>
-            Child.start("turns.ts", [file, String(turns)])
-          )
-          for (const child of children) {
-            const end = yield* child.exited
-            assert.deepStrictEqual(end, { code: null, signal: "SIGKILL" }, child.errors())
-          }
-          const replay = yield* Scratch.using({ path: file, durability: "flush" }, (transcript) => transcript.replay)
-          assert.deepStrictEqual(replay.faults, [])
-          const said = replay.entries.map((entry) => entry.message.content.split(" "))
-          assert.strictEqual(said.length, 10 * turns * 2)
-          for (let i = 0; i < said.length; i += 2) {
-            assert.deepStrictEqual([said[i]?.[0], said[i + 1]?.[0]], ["enter", "leave"])
-            assert.strictEqual(said[i]?.[1], said[i + 1]?.[1])
-          }
-          assert.deepStrictEqual(leftovers(file), [])
-        })
-      ),
+    "J5 X-STORE-01 processes race for one pen, each dies with it: no two ever hold it",
+    () => Race.run({ processes: 4, turns: 4 }),
     120_000
   )
 })
