@@ -26,7 +26,8 @@ const program = Effect.gen(function* () {
   console.log(outcome.messages.at(-2)?.content)
 })
 
-const parts = [Script.layer(model), Layer.succeed(ToolProvider.ToolProvider, search), Mailbox.layer(mailbox)] as const
+const tools = Layer.succeed(ToolProvider.ToolProvider, search)
+const parts = Layer.mergeAll(Script.layer(model), tools, Mailbox.layer(mailbox))
 await Effect.runPromise(program.pipe(Effect.provide(Agent.layer().pipe(Layer.provide(parts)))))
 // => The model read: user, assistant, tool, user
 // => In French, please.
