@@ -24,13 +24,6 @@ export const plural = (value: number, noun: string): string => `${count(value)} 
 /** US dollars: `$1.20`, `$0.0042`. */
 export const cost = (value: number): string => `$${value >= 0.1 || value === 0 ? value.toFixed(2) : value.toFixed(4)}`
 
-/** Bytes: `812 B`, `1.4 MB`. */
-export const bytes = (value: number): string => {
-  if (value < 1000) return `${value} B`
-  if (value < 1_000_000) return `${(value / 1000).toFixed(1)} kB`
-  return `${(value / 1_000_000).toFixed(1)} MB`
-}
-
 /** The last line of a run: rounds, tokens, money, working time. */
 export const spend = (rounds: number, spent: Spent | undefined): string => {
   const parts = [plural(rounds, "round")]

@@ -8,33 +8,66 @@ import type * as Refusal from "@settle/core/model/Refusal"
 import * as PerLine from "./demo/PerLine.ts"
 import * as ConfigError from "./ConfigError.ts"
 import type { Link } from "./Plan.ts"
-import { type Model, modelName } from "./Protocols.ts"
+import type { Model } from "./Protocols.ts"
+import * as Protocols from "./Protocols.ts"
 
 type Made = Effect.Effect<Backend, Refusal.Refusal>
-
-const openAi = "https://api.openai.com/v1"
 
 const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made => {
   switch (model.protocol) {
     case "openai-chat": {
-      const options = { ...sent(model), baseUrl: model.baseUrl ?? openAi, model: model.model, apiKey }
+      const { apiKeyEnv, baseUrl = Protocols.openAi, includeUsage, model: name } = model
       return loaded(
         () => import("@settle/backends/openai-chat/Backend"),
-        ({ make }) => make({ ...options, includeUsage: model.includeUsage }, model.apiKeyEnv ?? "apiKeyEnv")
+        ({ make }) => make({ ...sent(model), baseUrl, model: name, apiKey, includeUsage }, apiKeyEnv ?? "apiKeyEnv")
+      )
+    }
+    case "anthropic": {
+      const { apiKeyEnv, baseUrl, model: name, promptCache } = model
+      return loaded(
+        () => import("@settle/backends/anthropic/Backend"),
+        ({ make }) =>
+          make(
+            { ...sent(model), baseUrl, model: name, apiKey, ...(promptCache === undefined ? {} : { promptCache }) },
+            apiKeyEnv ?? "apiKeyEnv"
+          )
       )
     }
     case "embedded":
       return loaded(
         () => import("@settle/backends/embedded/Backend"),
-        ({ make }) => make({ ...sent(model), model: modelName(model) })
+        ({ make }) => make({ ...sent(model), model: Protocols.modelName(model) })
       ).pipe(Effect.map((backend) => (model.perLine === true ? PerLine.make(backend) : backend)))
   }
 }
 
 const loaded = <M>(load: () => Promise<M>, use: (module: M) => Made): Made => Effect.flatMap(Effect.promise(load), use)
 
-/** The cap goes to the backend; window and reserve are the budget's. */
-const sent = ({ maxTokens }: Model) => (maxTokens === undefined ? {} : { maxTokens })
+/** What goes into every request; window and reserve are the budget's. */
+const sent = (model: Model) => ({
+  ...(model.maxTokens === undefined ? {} : { maxTokens: model.maxTokens }),
+  ...("params" in model && model.params !== undefined ? { params: model.params } : {})
+})
+
+/** The list of prices, for a server that can be in it: an address of this machine or network is in none. */
+export const prices = (server: string | undefined) => {
+  const host = server === undefined ? undefined : URL.parse(server)?.hostname
+  const isPublic = host !== undefined && /\.[a-z]+$/i.test(host)
+  return isPublic
+    ? Effect.flatMap(
+        Effect.promise(() => import("@settle/backends/Prices")),
+        (m) => m.load
+      )
+    : Effect.undefined
+}
+
+/** Bills without a cost get a computed one, where the list knows the server and the model. */
+const priced = Effect.fnUntraced(function* (backend: Backend, server: string | undefined) {
+  const list = yield* prices(server)
+  if (list === undefined || server === undefined) return backend
+  const { priced } = yield* Effect.promise(() => import("@settle/backends/Prices"))
+  return priced(backend, list, { baseUrl: server })
+})
 
 const keyOf = (model: Model): string | undefined => ("apiKeyEnv" in model ? model.apiKeyEnv : undefined)
 
@@ -53,7 +86,7 @@ export const backend = Effect.fn("Models.backend")(function* ({ model, name }: L
   if (variable !== undefined && key === undefined) {
     return yield* ConfigError.make(new ConfigError.MissingKey({ model: name, variable }))
   }
-  return yield* make(model, key)
+  return yield* priced(yield* make(model, key), Protocols.serverOf(model))
 })
 
 export const chain = (links: ReadonlyArray<Link>) => Effect.forEach(links, backend)

@@ -3,6 +3,7 @@
  * its code is loaded when a model of it is used.
  */
 import * as Schema from "effect/Schema"
+import * as About from "@settle/backends/embedded/About"
 
 const optional = Schema.optionalKey
 const Positive = Schema.Int.check(Schema.isGreaterThan(0))
@@ -25,6 +26,11 @@ const remote = {
       description: "Environment variable that holds the API key. Keys never stand in this file."
     })
   ),
+  params: optional(
+    Schema.Record(Schema.String, Schema.Json).annotate({
+      description: "Further members of the request: temperature, stop, seed."
+    })
+  ),
   ...sizes
 }
 
@@ -43,6 +49,19 @@ export const OpenAiChat = Schema.Struct({
   )
 }).annotate({ description: "Any server with an OpenAI-compatible chat completions endpoint." })
 
+export const Anthropic = Schema.Struct({
+  protocol: Schema.Literal("anthropic"),
+  baseUrl: optional(
+    Schema.NonEmptyString.annotate({
+      description: "Up to and without /v1/messages. Default https://api.anthropic.com."
+    })
+  ),
+  ...remote,
+  promptCache: optional(
+    Schema.Boolean.annotate({ description: "Mark what is stable for the prompt cache. Default true." })
+  )
+}).annotate({ description: "The messages API of Anthropic, and servers that speak it." })
+
 export const Embedded = Schema.Struct({
   protocol: Schema.Literal("embedded"),
   model: optional(Schema.NonEmptyString.annotate({ description: "What it is called in the transcript." })),
@@ -56,7 +75,7 @@ export const Embedded = Schema.Struct({
 }).annotate({ description: "The small demonstration model inside Settle: no key, no network, and little wit." })
 
 /** The table. A protocol that is not here does not exist for the configuration. */
-export const protocols = [OpenAiChat, Embedded] as const
+export const protocols = [OpenAiChat, Anthropic, Embedded] as const
 
 export const Model = Schema.Union(protocols)
 export type Model = typeof Model.Type
@@ -70,4 +89,19 @@ export const takes = (model: Model, key: string): boolean =>
   )
 
 /** The model's name on the wire and in the budget. */
-export const modelName = (model: Model): string => model.model ?? "demonstration-0.8m"
+export const modelName = (model: Model): string => model.model ?? About.name
+
+/** Default server of chat completions. */
+export const openAi = "https://api.openai.com/v1"
+
+/** Where a model of this entry is called; `undefined` for one in the box. */
+export const serverOf = (model: Model): string | undefined => {
+  switch (model.protocol) {
+    case "openai-chat":
+      return model.baseUrl ?? openAi
+    case "anthropic":
+      return model.baseUrl ?? "https://api.anthropic.com"
+    case "embedded":
+      return undefined
+  }
+}

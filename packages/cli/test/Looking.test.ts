@@ -82,7 +82,13 @@ describe("settle tools, mcp check, models", () => {
         maxTokens: 4096
       }
       where.write("settle.json", {
-        models: { main, box: { protocol: "embedded" }, both: ["main", "box"] },
+        models: {
+          main,
+          box: { protocol: "embedded" },
+          both: ["main", "box"],
+          gpt: { protocol: "openai-chat", model: "gpt-4o" },
+          claude: { protocol: "anthropic", model: "claude-haiku-4-5", apiKeyEnv: "NONE" }
+        },
         model: "main"
       })
       const ran = yield* settle(where, ["models"], { env: { K: "sk-secret" } })
@@ -90,13 +96,17 @@ describe("settle tools, mcp check, models", () => {
         ran.stdout,
         [
           "* main",
-          "      openai-chat qwen3 · at http://h/v1 · window 32,768 tokens · completion cap 4,096 · key in K (set)",
+          "      openai-chat qwen3 · at http://h/v1 · window 32,768 tokens · completion cap 4,096 · key in K (set) · prices not known",
           "  box",
-          "      embedded demonstration-0.8m · window not configured · no completion cap · no key",
+          "      embedded demonstration-0.8m · window not configured · no completion cap · no key · costs nothing",
           "  both → main",
-          "      openai-chat qwen3 · at http://h/v1 · window 32,768 tokens · completion cap 4,096 · key in K (set)",
+          "      openai-chat qwen3 · at http://h/v1 · window 32,768 tokens · completion cap 4,096 · key in K (set) · prices not known",
           "  both → box",
-          "      embedded demonstration-0.8m · window not configured · no completion cap · no key",
+          "      embedded demonstration-0.8m · window not configured · no completion cap · no key · costs nothing",
+          "  gpt",
+          "      openai-chat gpt-4o · at https://api.openai.com/v1 · window not configured (listed: 128,000 tokens) · no completion cap · no key · prices known",
+          "  claude",
+          "      anthropic claude-haiku-4-5 · at https://api.anthropic.com · window not configured (listed: 200,000 tokens) · no completion cap · key in NONE (not set) · prices known",
           ""
         ].join("\n")
       )

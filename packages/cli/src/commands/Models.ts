@@ -1,4 +1,5 @@
 /** `settle models`: the configured backends; window, completion cap, key, and whether their prices are known. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ConfigFile from "../ConfigFile.ts"
 import * as Figures from "../Figures.ts"
@@ -25,6 +26,10 @@ interface Row {
   /** The variable that holds the key, and whether it is set. Never the key. */
   readonly apiKeyEnv?: string
   readonly hasKey?: boolean
+  /** Whether a cost can be computed where the server reports none. */
+  readonly hasPrices: boolean
+  /** Of the price list, where no window is configured. */
+  readonly listedWindow?: number
 }
 
 export const models = Effect.fn("commands.Models")(function* ({ config: file, output }: Input) {
@@ -47,7 +52,8 @@ const none =
 const row = Effect.fnUntraced(function* ({ model, name }: Plan.Link, entry: string, isDefault: boolean) {
   const apiKeyEnv = "apiKeyEnv" in model ? model.apiKeyEnv : undefined
   const hasKey = apiKeyEnv === undefined ? undefined : (yield* Models.secret(apiKeyEnv)) !== undefined
-  const server = "baseUrl" in model ? model.baseUrl : undefined
+  const server = Protocols.serverOf(model)
+  const listed = yield* listing(server, Protocols.modelName(model))
   return {
     name: name === entry ? name : `${entry} → ${name}`,
     isDefault,
@@ -56,17 +62,37 @@ const row = Effect.fnUntraced(function* ({ model, name }: Plan.Link, entry: stri
     ...(server === undefined ? {} : { server }),
     ...(model.contextWindow === undefined ? {} : { contextWindow: model.contextWindow }),
     ...(model.maxTokens === undefined ? {} : { maxTokens: model.maxTokens }),
+    ...listed,
     ...(apiKeyEnv === undefined || hasKey === undefined ? {} : { apiKeyEnv, hasKey })
   } satisfies Row
 })
+
+const listing = Effect.fnUntraced(function* (server: string | undefined, model: string) {
+  const list = yield* Models.prices(server)
+  if (list === undefined || server === undefined) return { hasPrices: false }
+  const query = { baseUrl: server, model, at: yield* Clock.currentTimeMillis }
+  const listedWindow = list.contextWindow(query)
+  return {
+    hasPrices: list.cost({ promptTokens: 1, completionTokens: 1 }, query) !== undefined,
+    ...(listedWindow === undefined ? {} : { listedWindow })
+  }
+})
+
+const windowOf = ({ contextWindow, listedWindow }: Row): string => {
+  if (contextWindow !== undefined) return `window ${Figures.count(contextWindow)} tokens`
+  return listedWindow === undefined
+    ? "window not configured"
+    : `window not configured (listed: ${Figures.count(listedWindow)} tokens)`
+}
 
 const text = (row: Row): string => {
   const facts = [
     `${row.protocol} ${Neutral.bounded(row.model, 80)}`,
     row.server === undefined ? [] : `at ${Neutral.bounded(row.server, 120)}`,
-    row.contextWindow === undefined ? "window not configured" : `window ${Figures.count(row.contextWindow)} tokens`,
+    windowOf(row),
     row.maxTokens === undefined ? "no completion cap" : `completion cap ${Figures.count(row.maxTokens)}`,
-    row.apiKeyEnv === undefined ? "no key" : `key in ${row.apiKeyEnv} (${row.hasKey === true ? "set" : "not set"})`
+    row.apiKeyEnv === undefined ? "no key" : `key in ${row.apiKeyEnv} (${row.hasKey === true ? "set" : "not set"})`,
+    row.protocol === "embedded" ? "costs nothing" : row.hasPrices ? "prices known" : "prices not known"
   ].flat()
   return `${row.isDefault ? "* " : "  "}${Neutral.line(row.name)}\n      ${facts.join(" · ")}\n`
 }
