@@ -12,6 +12,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import * as Closing from "./Closing.ts"
 import * as McpError from "./McpError.ts"
 import * as ServerSpec from "./ServerSpec.ts"
 
@@ -115,20 +116,22 @@ const death = (running: Running): Effect.Effect<string> =>
   })
 
 const stop = (running: Running): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const left = Effect.interruptible(Effect.timeoutOption(Deferred.await(running.exited), grace))
-    running.process.stdin.end()
-    if ((yield* left)._tag === "None") {
-      signal(running, "SIGTERM")
-      if ((yield* left)._tag === "None") signal(running, "SIGKILL")
-      yield* left
-    }
-    // what it started in its group and left behind
-    signal(running, "SIGKILL")
-    running.process.stdout.destroy()
-    running.process.stderr.destroy()
-    running.process.stdin.destroy()
-  })
+  Closing.apart(
+    Effect.gen(function* () {
+      const left = Effect.timeoutOption(Deferred.await(running.exited), grace)
+      running.process.stdin.end()
+      if ((yield* left)._tag === "None") {
+        signal(running, "SIGTERM")
+        if ((yield* left)._tag === "None") signal(running, "SIGKILL")
+        yield* left
+      }
+      // what it started in its group and left behind
+      signal(running, "SIGKILL")
+      running.process.stdout.destroy()
+      running.process.stderr.destroy()
+      running.process.stdin.destroy()
+    })
+  )
 
 const signal = (running: Running, name: "SIGTERM" | "SIGKILL"): void => {
   try {

@@ -80,7 +80,11 @@ export const shownUrl = (text: string): string => {
 
 /** A function that removes the redacted values of this entry from a text that a server wrote. */
 export const masker = (spec: ServerSpec): ((text: string) => string) => {
-  const values = Object.values(isStdio(spec) ? (spec.env ?? {}) : (spec.headers ?? {}))
+  const own = isStdio(spec) ? undefined : spec.auth?.clientSecret
+  const values = [
+    ...Object.values(isStdio(spec) ? (spec.env ?? {}) : (spec.headers ?? {})),
+    ...(own === undefined ? [] : [own])
+  ]
   const secrets = values.flatMap((value) => (typeof value === "string" ? [] : [Redacted.value(value)]))
   // a shorter value is no secret, and hiding every `1` would leave no text to read
   const real = secrets.filter((secret) => secret.length >= 6)

@@ -76,11 +76,13 @@ describe("start", () => {
   )
   it.live("M8 an interrupted start leaves no process", () =>
     Effect.gen(function* () {
-      const fiber = yield* Effect.forkChild(Effect.scoped(connect("silent")))
-      yield* Effect.sleep("300 millis")
-      const before = Date.now()
+      const journal = yield* temporaryFile
+      const fiber = yield* Effect.forkChild(Effect.scoped(connect("stubborn-silent", {}, journal)))
+      while (lines(journal).length === 0) yield* Effect.sleep("50 millis")
+      const pid = Number(lines(journal)[0])
+      assert.isTrue(isAlive(pid))
       yield* Fiber.interrupt(fiber)
-      assert.isBelow(Date.now() - before, 3000)
+      assert.isFalse(isAlive(pid))
     })
   )
 })
@@ -261,6 +263,29 @@ describe("talk", () => {
       assert.isBelow(Date.now() - before, 1000)
       assert.deepStrictEqual(scope.asked, [])
       assert.match(JSON.stringify(scope.logs), /declined: nobody is there to answer/)
+    })
+  )
+  it.live("M15 a question that sends the user to a page reaches the asker too", () =>
+    Effect.gen(function* () {
+      const client = yield* connect()
+      const scope = recorder()
+      const asker: Asker.Asker = { ask: () => Effect.succeed({ action: "accept" }) }
+      const told = yield* call(client, "page").pipe(within(scope), Effect.provideService(Asker.Asker, asker))
+      assert.include(text(told), '"result":{"action":"accept"}')
+      assert.match(JSON.stringify(scope.asked), /"mode":"url".*https:\/\/example\.test\/pay/)
+    })
+  )
+  it.live("M15 a question that the server takes back is asked no longer", () =>
+    Effect.gen(function* () {
+      const client = yield* connect()
+      let ended = false
+      const asker: Asker.Asker = {
+        ask: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended = true)))
+      }
+      const told = yield* call(client, "changemind").pipe(Effect.provideService(Asker.Asker, asker))
+      assert.strictEqual(text(told), "never mind")
+      yield* Effect.sleep("50 millis")
+      assert.isTrue(ended)
     })
   )
   it.live("M15 a question reaches the asker of the run whose call is out, and its answer the server", () =>

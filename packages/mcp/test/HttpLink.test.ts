@@ -16,7 +16,7 @@ interface Seen {
 
 const initialized = {
   protocolVersion: "2025-11-25",
-  capabilities: { tools: { listChanged: true } },
+  capabilities: { tools: { listChanged: true }, logging: {} },
   serverInfo: { name: "remote", version: "1" }
 }
 
@@ -244,6 +244,16 @@ describe("Streamable HTTP", () => {
       yield* Scope.close(scope, Exit.void)
       assert.isBelow(Date.now() - before, 3500)
       assert.strictEqual(remote.seen.find((one) => one.method === "DELETE")?.headers["mcp-session-id"], "s-9")
+    })
+  )
+  it.live("M8 a start that is interrupted says goodbye too, where there is a session", () =>
+    Effect.gen(function* () {
+      const remote = yield* serve((seen) => seen.body["method"] === "logging/setLevel", "s-10")
+      const level = { url: remote.url, logLevel: "debug" } as const
+      const fiber = yield* Effect.forkChild(Effect.scoped(Client.connect("r", level)))
+      while (!remote.seen.some((one) => one.body["method"] === "logging/setLevel")) yield* Effect.sleep("20 millis")
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(remote.seen.some((one) => one.method === "DELETE"))
     })
   )
   it.live("X-CANC-02 M9 interruption tells the server, and closes the stream", () =>

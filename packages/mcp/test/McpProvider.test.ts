@@ -57,7 +57,7 @@ describe("calls", () => {
       assert.isTrue(isError(answer))
       assert.match(
         told(answer),
-        /^hostile has no tool "ecko"\. It offers echo, a_b_c_fc7cd9c4, double, .* and 8 more\.$/
+        /^hostile has no tool "ecko"\. It offers echo, a_b_c_fc7cd9c4, double, .* and 10 more\.$/
       )
     })
   )
