@@ -128,7 +128,10 @@ const isTrue = (settled: Replay.SettledOperation, really: Ran | undefined, ran: 
     case "completed":
       return really?.end === "answered"
     case "failed":
-      return settled.reason === "not-accepted" ? really?.end === "not-accepted" : hasErred(really, ran)
+      // A call that was not accepted either said so itself or was never handed on.
+      return settled.reason === "not-accepted"
+        ? really === undefined || really.end === "not-accepted"
+        : hasErred(really, ran)
     case "outcome-unknown":
       // It may have ended in any way since, and may not have begun when the wait ended.
       return settled.reason !== "connection-lost" || really?.end === "lost" || really?.end === "interrupted"

@@ -55,6 +55,13 @@ const caution = (idempotency: Idempotency): string => {
 /** Answer, written by the next process, to a call the last one had not started. */
 export const neverStarted = "The process ended before this call was started: it did not run."
 
+/** Goes behind `notAccepted`. */
+export const argumentsNotAnObject = (given: string): string => {
+  const points = [...given]
+  const shown = points.length > 120 ? `${points.slice(0, 120).join("")}…` : given
+  return `its arguments are not a JSON object (${shown}). Send the call again with an object that fits the tool's parameters.`
+}
+
 export const noResult = (tool: string): string => `The tool ${tool} answered without a result for this call.`
 
 export const toolThrew = (tool: string, detail: string): string => `The tool ${tool} broke: ${detail}`

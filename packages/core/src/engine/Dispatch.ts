@@ -99,14 +99,19 @@ const envelope = (operation: Operation.Operation, runId: string, round: number):
 })
 
 const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider }: Group) {
-  const batch = members.map(({ call, operation }): Tool.Invocation => ({
+  const { callable, refused } = sort(members)
+  for (const settlement of refused) {
+    const message = Wording.argumentsNotAnObject(settlement.call.arguments)
+    settlement.offer(Verdict.Spoke({ answer: Tool.Answer.NotAccepted({ message }), at: live.now() }))
+  }
+  const batch = callable.map(({ call, operation }): Tool.Invocation => ({
     callId: call.id,
     operationId: operation().operationId,
     name: call.name,
     arguments: call.arguments
   }))
   const offer = (index: number, answer: Tool.Answer) => {
-    const settlement = members[index]
+    const settlement = callable[index]
     if (settlement === undefined || settlement.offer(Verdict.Spoke({ answer, at: live.now() }))) return
     Live.log(live, "info", {
       message: "an answer came after the call was given up; it was dropped",
@@ -114,7 +119,7 @@ const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider 
       callId: settlement.call.id
     })
   }
-  const work = Effect.suspend(() => provider.execute(batch)).pipe(
+  const work = (batch.length === 0 ? Effect.succeed([]) : Effect.suspend(() => provider.execute(batch))).pipe(
     // Reading the answers is part of the supervised call: a lazy one is forced here (L-TOOL-11).
     Effect.map((answers) => batch.map((invocation, index) => read(invocation, answers[index]))),
     Effect.provideService(CallScope, live.callScope)
@@ -131,6 +136,18 @@ const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider 
   })
   return fiber
 })
+
+/** A call whose arguments are no JSON object is answered for: no tool ever sees what a model did not finish (D9). */
+const sort = (members: ReadonlyArray<Settlement>) => {
+  const callable: Array<Settlement> = []
+  const refused: Array<Settlement> = []
+  for (const settlement of members) {
+    const text = settlement.call.arguments.trim()
+    const isObject = text === "" || Json.isObject(Json.parse(text))
+    ;(isObject ? callable : refused).push(settlement)
+  }
+  return { callable, refused }
+}
 
 const read = (invocation: Tool.Invocation, answer: Tool.Answer | string | undefined): Tool.Answer => {
   if (answer === undefined || answer === null) return Tool.failed(Wording.noResult(invocation.name))

@@ -190,6 +190,31 @@ describe("one call at a time", () => {
     })
   )
 
+  it.effect.each([`{"a":1`, `[1]`, `"text"`, `7`, `{"a":NaN}`])(
+    "D9 arguments %s never reach a tool; the model is told what to send",
+    (args) =>
+      Effect.gen(function* () {
+        const tools = Tools.make([Tools.tool("a", Tools.echo)])
+        const told = yield* Story.tell({
+          script: [Script.callTools(call("c1", "a", args), call("c2", "a", {})), Script.say("ok")],
+          tools,
+          transcript: true
+        })
+        assert.deepStrictEqual(
+          tools.ran.map((ran) => ran.callId),
+          ["c2"]
+        )
+        assert.deepStrictEqual(
+          told.replay?.settled.map((one) => [one.outcome, one.reason]),
+          [
+            ["failed", "not-accepted"],
+            ["completed", undefined]
+          ]
+        )
+        assert.include(told.outcome.messages[2]?.content, "did not run: its arguments are not a JSON object")
+      })
+  )
+
   it.effect("L-ROUND-15 every call is announced before the first is dispatched", () =>
     Effect.gen(function* () {
       const told = yield* Story.tell({
