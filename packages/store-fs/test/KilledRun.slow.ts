@@ -4,6 +4,9 @@ import * as KilledRun from "./KilledRun.ts"
 
 const kills = 200
 
+/** Two processes at a time; most of it is starting them. */
+const limit = 1_500_000
+
 describe("SIGKILL of a run of nine tool calls", () => {
   it.live(
     `L-TOOL-05 T3 ${kills} kills: every resume opens, no call runs again, and the record is true of every call`,
@@ -15,6 +18,7 @@ describe("SIGKILL of a run of nine tool calls", () => {
         const kinds = new Set(seen.flatMap((one) => one.split(",")))
         assert.isTrue(kinds.has("WasRunning"), [...kinds].join(" "))
         assert.isTrue(kinds.has("NeverRan"), [...kinds].join(" "))
-      })
+      }),
+    limit
   )
 })

@@ -6,8 +6,9 @@ import * as Agent from "@settle/core/agent/Agent"
 import * as Tool from "@settle/core/model/Tool"
 import * as ToolProvider from "@settle/core/port/ToolProvider"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
-import { Script } from "@settle/testing"
-import { Effect, Layer } from "effect"
+import * as Script from "@settle/testing/Script"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { appendFileSync } from "node:fs"
 
 const [transcript = "", log = ""] = process.argv.slice(2)
