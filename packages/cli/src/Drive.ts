@@ -25,6 +25,7 @@ export const grace = "5 seconds"
 
 export interface Options {
   readonly output: Output
+  readonly render: Render.Render
   /** Said with the outcome, so that the next command can name it. */
   readonly session: { readonly name: string; readonly path: string } | undefined
 }
@@ -35,7 +36,7 @@ export const drive = Effect.fn("Drive.drive")(function* (run: Run.Run, options: 
   const stop = yield* Stop.Stop
   yield* stop.claim
   yield* Effect.forkScoped(Effect.andThen(Effect.raceFirst(stop.requested, out.gone), run.cancel))
-  const watcher = yield* Effect.forkScoped(watch(run, options.output))
+  const watcher = yield* Effect.forkScoped(watch(run, options))
   const outcome = yield* run.outcome
   yield* Fiber.join(watcher)
   const drained = yield* Effect.timeoutOption(run.drained, grace)
@@ -46,7 +47,7 @@ export const drive = Effect.fn("Drive.drive")(function* (run: Run.Run, options: 
   return yield* run.result
 }, Effect.scoped)
 
-const watch = (run: Run.Run, output: Output) => {
+const watch = (run: Run.Run, { output, render }: Options) => {
   switch (output) {
     case "json":
       return Stream.runDrain(run.events)
@@ -55,12 +56,11 @@ const watch = (run: Run.Run, output: Output) => {
         Stream.runForEach(run.events, (event) => stdout.write(`${JSON.stringify(RunEvent.toJson(event))}\n`))
       )
     case "text":
-      return Effect.scoped(onScreen(run))
+      return Effect.scoped(onScreen(run, render))
   }
 }
 
-const onScreen = Effect.fnUntraced(function* (run: Run.Run) {
-  const render = Render.make(yield* Out.Out)
+const onScreen = Effect.fnUntraced(function* (run: Run.Run, render: Render.Render) {
   let screen = Screen.empty
   yield* Effect.forkScoped(Effect.repeat(render.tick, Schedule.spaced("1 second")))
   yield* Stream.runForEach(run.events, (event) => {

@@ -18,6 +18,8 @@ export interface Render {
   readonly show: (show: Screen.Show) => Effect.Effect<void>
   /** Redraws the times of the calls in flight. */
   readonly tick: Effect.Effect<void>
+  /** Runs a dialogue with the person: live lines are gone, and what comes meanwhile is shown afterwards. */
+  readonly aside: <A>(dialogue: Effect.Effect<A>) => Effect.Effect<A>
 }
 
 export interface Streams {
@@ -43,6 +45,8 @@ export const make = (streams: Streams): Render => {
   let open = ""
   let drawn = 0
   let calls: ReadonlyArray<Screen.Running> = []
+  let asides = 0
+  let waiting: ReadonlyArray<Screen.Show> = []
 
   const erase = Effect.suspend(() => {
     const rows = drawn
@@ -88,23 +92,45 @@ export const make = (streams: Streams): Render => {
     return isAnswer ? stdout.write(ended) : above(stderr.write(toned(stderr, "quiet", Neutral.block(ended))))
   }
 
+  const show = (one: Screen.Show) => {
+    switch (one._tag) {
+      case "Text":
+        return grow(one.text)
+      case "Withdraw":
+        return withdraw()
+      case "Turn":
+        return turn(one.text, one.isAnswer)
+      case "Line":
+        return above(stderr.write(`${toned(stderr, one.tone, one.text)}\n`))
+      case "Running":
+        calls = one.calls
+        return above(Effect.void)
+    }
+  }
+  const resumed = Effect.suspend(() => {
+    asides--
+    if (asides > 0) return Effect.void
+    const late = waiting
+    waiting = []
+    return Effect.andThen(Effect.forEach(late, show, { discard: true }), above(Effect.void))
+  })
+
   return {
     tick: Effect.suspend(() => (drawn === 0 ? Effect.void : above(Effect.void))),
-    show: (show) =>
+    aside: (dialogue) =>
+      Effect.acquireUseRelease(
+        Effect.suspend(() => {
+          asides++
+          return erase
+        }),
+        () => dialogue,
+        () => resumed
+      ),
+    show: (one) =>
       Effect.suspend(() => {
-        switch (show._tag) {
-          case "Text":
-            return grow(show.text)
-          case "Withdraw":
-            return withdraw()
-          case "Turn":
-            return turn(show.text, show.isAnswer)
-          case "Line":
-            return above(stderr.write(`${toned(stderr, show.tone, show.text)}\n`))
-          case "Running":
-            calls = show.calls
-            return above(Effect.void)
-        }
+        if (asides === 0) return show(one)
+        waiting = [...waiting, one]
+        return Effect.void
       })
   }
 }

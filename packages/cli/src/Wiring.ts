@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Agent from "@settle/core/agent/Agent"
+import * as Asker from "@settle/core/port/Asker"
 import { Artifacts } from "@settle/core/port/Artifacts"
 import { type Backend, Backends } from "@settle/core/port/Backend"
 import * as CompactorPort from "@settle/core/port/Compactor"
@@ -20,10 +21,15 @@ import * as EstimateCounter from "@settle/core/standard/EstimateCounter"
 import * as FsArtifacts from "@settle/store-fs/FsArtifacts"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
 import * as Location from "@settle/store-fs/Location"
+import type { Ask } from "./commands/Flags.ts"
+import * as Lines from "./Lines.ts"
 import * as Models from "./Models.ts"
+import * as Out from "./Out.ts"
 import type { Plan } from "./Plan.ts"
+import type * as Render from "./Render.ts"
 import * as Servers from "./Servers.ts"
 import type { SessionFile } from "./SessionFile.ts"
+import * as TerminalAsker from "./TerminalAsker.ts"
 import { version } from "./Version.ts"
 
 export interface Request {
@@ -87,4 +93,13 @@ export const assemble = Effect.fn("Wiring.assemble")(function* (
   const input = { ...plan.settings, ...(system === undefined ? {} : { system }) }
   const built = yield* Effect.provideContext(Layer.build(Agent.layer(input)), parts)
   return Context.get(built, Agent.Agent)
+})
+
+/** The person at the terminal, where there is one and the command may ask. */
+export const asker = Effect.fn("Wiring.asker")(function* (ask: Ask, render: Render.Render) {
+  const { stderr } = yield* Out.Out
+  const isTerminal = process.stdin.isTTY === true && stderr.isTerminal
+  return TerminalAsker.isAttended(ask, isTerminal)
+    ? TerminalAsker.make({ render, device: stderr, lines: Lines.make(process.stdin) })
+    : Asker.none
 })

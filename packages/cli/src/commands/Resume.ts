@@ -5,6 +5,7 @@
  * U2. A call that was running is outcome unknown: the model is told so, never that it failed (L-TOOL-05).
  */
 import * as Effect from "effect/Effect"
+import { Asker } from "@settle/core/port/Asker"
 import * as Doctor from "@settle/store-fs/Doctor"
 import type { FsTranscript } from "@settle/store-fs/FsTranscript"
 import * as Location from "@settle/store-fs/Location"
@@ -40,8 +41,9 @@ export const resume = Effect.fn("commands.Resume")(function* (input: Input) {
   yield* Effect.forEach(transcript.notices, Drive.say)
   yield* settleOpenCalls(transcript)
   const agent = yield* Wiring.assemble({ plan, system }, prepared, transcript)
-  const started = yield* agent.run(prompt)
-  return yield* Drive.drive(started, { output: input.output, session })
+  const render = Render.make(yield* Out.Out)
+  const started = yield* Effect.provideService(agent.run(prompt), Asker, yield* Wiring.asker(input.ask, render))
+  return yield* Drive.drive(started, { output: input.output, render, session })
 }, Effect.scoped)
 
 /** Says, then answers. */

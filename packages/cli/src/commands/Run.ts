@@ -1,13 +1,16 @@
 /** `settle run [PROMPT]`: one run. */
 import * as Effect from "effect/Effect"
+import { Asker } from "@settle/core/port/Asker"
 import * as Conversation from "@settle/core/model/Conversation"
 import * as Replay from "@settle/core/model/Replay"
 import type { FsTranscript } from "@settle/store-fs/FsTranscript"
 import * as ConfigFile from "../ConfigFile.ts"
 import * as Drive from "../Drive.ts"
 import * as Failure from "../Failure.ts"
+import * as Out from "../Out.ts"
 import * as Plan from "../Plan.ts"
 import * as Prompt from "../Prompt.ts"
+import * as Render from "../Render.ts"
 import * as SessionFile from "../SessionFile.ts"
 import * as Wiring from "../Wiring.ts"
 import type { Shared } from "./Flags.ts"
@@ -26,8 +29,9 @@ export const run = Effect.fn("commands.Run")(function* (input: Input) {
   const transcript = session === undefined ? undefined : yield* Wiring.openTranscript({ plan, root }, session)
   if (session !== undefined && transcript !== undefined) yield* continuable(session, transcript)
   const agent = yield* Wiring.assemble({ plan, system }, prepared, transcript)
-  const started = yield* agent.run(prompt)
-  return yield* Drive.drive(started, { output: input.output, session })
+  const render = Render.make(yield* Out.Out)
+  const started = yield* Effect.provideService(agent.run(prompt), Asker, yield* Wiring.asker(input.ask, render))
+  return yield* Drive.drive(started, { output: input.output, render, session })
 }, Effect.scoped)
 
 /** A routed run keeps no transcript: its actions could not be told from answers afterwards. */

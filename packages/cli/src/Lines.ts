@@ -1,0 +1,49 @@
+/**
+ * Lines a person types, one for each question.
+ *
+ * I1. The terminal stays in its own mode: Ctrl-C is a signal as ever, and a line is whole when it comes.
+ * I2. Nothing is read between questions; what was typed ahead answers the next one.
+ */
+import * as Effect from "effect/Effect"
+
+export interface Lines {
+  /** The next line, without its end; `undefined` when there will be none. */
+  readonly next: Effect.Effect<string | undefined>
+}
+
+export const make = (stream: NodeJS.ReadableStream): Lines => {
+  let ahead = ""
+  let ended = false
+  const take = (): string | undefined => {
+    const end = ahead.indexOf("\n")
+    if (end < 0) return undefined
+    const line = ahead.slice(0, end)
+    ahead = ahead.slice(end + 1)
+    return line.replace(/\r$/, "")
+  }
+  return {
+    next: Effect.callback<string | undefined>((resume) => {
+      const ready = take()
+      if (ready !== undefined || ended) return resume(Effect.succeed(ready))
+      const quit = () => {
+        stream.off("data", onData).off("end", onEnd)
+        stream.pause()
+      }
+      const onData = (chunk: Buffer | string) => {
+        ahead += chunk.toString()
+        const line = take()
+        if (line === undefined) return
+        quit()
+        resume(Effect.succeed(line))
+      }
+      const onEnd = () => {
+        ended = true
+        quit()
+        resume(Effect.succeed(ahead === "" ? undefined : ahead))
+      }
+      stream.on("data", onData).once("end", onEnd)
+      stream.resume()
+      return Effect.sync(quit)
+    })
+  }
+}
