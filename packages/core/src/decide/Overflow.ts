@@ -27,7 +27,7 @@ const sentences = [
   /reduce the length of the messages|current length is \d+ while limit is \d+/i,
   /longer than the (model's context|maximum model) length/i,
   /range of input length should be|`inputs` tokens \+ `max_new_tokens` must be/i,
-  /maximum number of bytes|allowed number of bytes|request body too large/i
+  /maximum number of bytes|allowed number of bytes|(request|payload|content)( body| entity)? (is )?too large/i
 ]
 
 const ruledOut = (text: string): boolean => lookalikes.some((pattern) => pattern.test(text))

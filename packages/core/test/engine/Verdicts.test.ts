@@ -303,6 +303,7 @@ describe("failures, told", () => {
     ["429", Script.failWith(Script.http(429)), "advance"],
     ["500", Script.failWith(Script.http(500)), "retry-same"],
     ["529", Script.failWith(Script.http(529)), "retry-same"],
+    ["413", Script.failWith(Script.http(413)), "advance"],
     ["408", Script.failWith(Script.http(408)), "advance"],
     ["timeout", Script.failWith(new TimedOut({ seconds: 1, waitedFor: "headers" })), "advance"],
     ["connection", Script.failWith(new ConnectionFailed({ detail: "refused" })), "retry-same"],
