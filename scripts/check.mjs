@@ -42,7 +42,8 @@ const steps = {
     ),
   sources: Sources.check,
   unused: () => [...Unused.check(), ...lines(npx(["knip@6.44.2", "typescript@5.9.3"], ["knip", "--no-progress"]))],
-  format: () => lines(capture(node, ["node_modules/prettier/bin/prettier.cjs", "--check", ".", "--log-level", "warn"])),
+  format: () =>
+    lines(capture(node, ["node_modules/prettier/bin/prettier.cjs", "--check", ".", "--cache", "--log-level", "warn"])),
   barrels: Barrels.check,
   readme: Readme.check,
   trace: () => trace().problems
