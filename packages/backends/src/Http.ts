@@ -133,7 +133,8 @@ const makeWith = (options: Options) => {
             method: "POST",
             headers: request.headers,
             body: request.body,
-            headersTimeout: Duration.toMillis(request.headersTimeout),
+            // zero is no limit to the dispatcher
+            headersTimeout: Duration.isFinite(request.headersTimeout) ? Duration.toMillis(request.headersTimeout) : 0,
             // the watchdog comes first; this one ends a drained connection that never closes
             bodyTimeout: 2 * Duration.toMillis(request.idleBytesTimeout)
           },

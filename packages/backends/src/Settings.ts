@@ -70,6 +70,14 @@ export const duration = (setting: string, given: Duration.Input): Checked<Durati
     : refuse(setting, `${String(given)} is not a duration above zero`, `Write it like "60 seconds"`)
 }
 
+/** A duration, or for ever. */
+export const patience = (setting: string, given: Duration.Input): Checked<Duration.Duration> => {
+  const value = Option.getOrUndefined(Duration.fromInput(given))
+  return value !== undefined && !Duration.isFinite(value) && Duration.isGreaterThan(value, Duration.zero)
+    ? Result.succeed(value)
+    : duration(setting, given)
+}
+
 export const size = (setting: string, given: number | undefined, fallback: number): Checked<number> => {
   const value = given ?? fallback
   return Number.isInteger(value) && value > 0

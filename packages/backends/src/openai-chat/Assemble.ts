@@ -13,11 +13,11 @@ import type { Usage } from "@settle/core/model/Usage"
 import * as Backend from "@settle/core/port/Backend"
 import * as Result from "effect/Result"
 import type * as BodyReader from "../BodyReader.ts"
+import * as Calls from "../Calls.ts"
 import * as Failures from "../Failures.ts"
-import * as Calls from "./Calls.ts"
+import { Run } from "../Run.ts"
 import * as Deltas from "./Deltas.ts"
 import * as Replay from "./Replay.ts"
-import { Run } from "./Run.ts"
 import * as Template from "./Template.ts"
 
 export interface Options {

@@ -4,6 +4,7 @@
  */
 import * as Json from "@settle/core/model/Json"
 import type { Usage } from "@settle/core/model/Usage"
+import type { CallFragment } from "../Calls.ts"
 import * as WireUsage from "./Usage.ts"
 
 export type ReasoningField = "reasoning_content" | "reasoning" | "reasoning_details" | "content"
@@ -11,17 +12,6 @@ export type ReasoningField = "reasoning_content" | "reasoning" | "reasoning_deta
 export interface Thought {
   readonly field: ReasoningField
   readonly text: string
-}
-
-export interface CallFragment {
-  readonly index: number | undefined
-  /** Empty ids and names count as absent (D2, D4). */
-  readonly id: string | undefined
-  readonly name: string | undefined
-  /** Text as sent; an object is rendered; null and missing are empty. */
-  readonly arguments: string
-  /** What some providers want back with the call, unread: signatures. */
-  readonly extra?: Json.JsonObject | undefined
 }
 
 export interface Delta {

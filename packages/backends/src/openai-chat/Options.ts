@@ -30,7 +30,7 @@ export interface Options {
   readonly cumulativeArguments?: boolean
   /** Whether it can hold a reply to a JSON schema. Default true. */
   readonly canConstrain?: boolean
-  /** Until headers. Default 60 seconds. */
+  /** Until headers; `Duration.infinity` waits for ever. Default 60 seconds. */
   readonly headersTimeout?: Duration.Input
   /** Longest silence of the connection, not of the answer. Default 120 seconds. */
   readonly idleBytesTimeout?: Duration.Input
@@ -91,7 +91,7 @@ export const check = (options: Options, keyName = "apiKey"): Result.Result<Check
         replayReasoning: options.replayReasoning ?? dialect.replayReasoning
       },
       scrub: Failures.scrubber(Settings.secrets(key, headers)),
-      headersTimeout: yield* Settings.duration("headersTimeout", options.headersTimeout ?? "60 seconds"),
+      headersTimeout: yield* Settings.patience("headersTimeout", options.headersTimeout ?? "60 seconds"),
       idleBytesTimeout: yield* Settings.duration("idleBytesTimeout", options.idleBytesTimeout ?? "120 seconds"),
       maxEventSize: yield* Settings.size("maxEventSize", options.maxEventSize, Sse.defaultMaxEventSize),
       maxReplySize: yield* Settings.size("maxReplySize", options.maxReplySize, 64 * 1024 * 1024),

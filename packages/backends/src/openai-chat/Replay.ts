@@ -6,7 +6,7 @@
  */
 import * as Json from "@settle/core/model/Json"
 import type { Replay } from "@settle/core/model/Message"
-import type { Collected } from "./Calls.ts"
+import type { Collected } from "../Calls.ts"
 import type { ReasoningField, Thought } from "./Deltas.ts"
 import * as Wire from "./Wire.ts"
 

@@ -12,7 +12,7 @@ import type { Declaration } from "@settle/core/model/Tool"
 import type * as Backend from "@settle/core/port/Backend"
 import type * as Streaming from "../Streaming.ts"
 import type { Dialect } from "./Dialect.ts"
-import { Growing } from "./Growing.ts"
+import { Growing } from "../Growing.ts"
 import * as Wire from "./Wire.ts"
 
 export interface Options {
@@ -56,6 +56,12 @@ const formatOf = (schema: Backend.Request["schema"]): Json.JsonObject =>
         }
       }
 
+interface Closing {
+  /** Nothing stands before the tail. */
+  readonly first: boolean
+  readonly members: string
+}
+
 export class Encoder {
   readonly #options: Options
   readonly #opening: string
@@ -74,15 +80,17 @@ export class Encoder {
     this.#messages = new Texts((message) => Wire.message(message, dialect))
   }
 
-  prepare(request: Backend.Request): Streaming.Prepared {
+  /** `own`: further members of this body alone. */
+  prepare(request: Backend.Request, own: Json.JsonObject = {}): Streaming.Prepared {
     const grown = this.#grown(request.conversation)
+    const members = Wire.members(own)
     if (request.head === undefined) {
-      const { bytes, release } = grown.lend(this.#closing(request, grown.isEmpty))
+      const { bytes, release } = grown.lend(this.#closing(request, { first: grown.isEmpty, members }))
       return { body: bytes, callIds: grown.callIds, release }
     }
     // what stands before the conversation and changes with every request leaves no prefix to keep
     const head = `${this.#opening}${this.#messages.of(request.head)}${grown.isEmpty ? "" : ","}`
-    const closing = this.#closing(request, false)
+    const closing = this.#closing(request, { first: false, members })
     return {
       body: Buffer.concat([Buffer.from(head), grown.messages, Buffer.from(closing)]),
       callIds: grown.callIds
@@ -101,7 +109,7 @@ export class Encoder {
     return grown
   }
 
-  #closing(request: Backend.Request, first: boolean): string {
+  #closing(request: Backend.Request, { first, members }: Closing): string {
     const { dialect, maxTokens } = this.#options
     const tail = request.tail === undefined ? "" : `${first ? "" : ","}${this.#messages.of(request.tail)}`
     const tools = request.tools.length === 0 ? "" : `,"tools":${this.#tools.of(request.tools)}`
@@ -112,6 +120,6 @@ export class Encoder {
       ...(cap === undefined ? {} : { [dialect.capField]: cap }),
       ...formatOf(request.schema)
     })
-    return `${tail}]${tools}${rest}${this.#params}}`
+    return `${tail}]${tools}${rest}${this.#params}${members}}`
   }
 }

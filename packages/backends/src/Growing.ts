@@ -33,7 +33,7 @@ export class Growing {
   }
 
   get isEmpty(): boolean {
-    return this.#given.length === 0
+    return this.#end === this.#start
   }
 
   /** The messages without the opening. */
@@ -49,13 +49,14 @@ export class Growing {
     return given.every((message, index) => message === messages[index])
   }
 
-  /** Takes up what the conversation has beyond it. */
+  /** Takes up what the conversation has beyond it; a message may have no text at all. */
   grow(messages: ReadonlyArray<Message>, textOf: (message: Message) => string): void {
     this.#source = messages
     for (let at = this.#given.length; at < messages.length; at++) {
       const message = messages[at]
       if (message === undefined) continue
-      this.#write(at === 0 ? textOf(message) : `,${textOf(message)}`)
+      const text = textOf(message)
+      if (text !== "") this.#write(this.#end === this.#start ? text : `,${text}`)
       this.#given.push(message)
       for (const call of message.toolCalls ?? []) this.callIds.add(call.id)
     }

@@ -11,7 +11,17 @@
 import * as Json from "@settle/core/model/Json"
 import type { ToolCall } from "@settle/core/model/Message"
 import type { Declaration } from "@settle/core/model/Tool"
-import type { CallFragment } from "./Deltas.ts"
+
+export interface CallFragment {
+  readonly index: number | undefined
+  /** Empty ids and names count as absent (D2, D4). */
+  readonly id: string | undefined
+  readonly name: string | undefined
+  /** Text as sent; an object is rendered; null and missing are empty. */
+  readonly arguments: string
+  /** What some providers want back with the call, unread: signatures. */
+  readonly extra?: Json.JsonObject | undefined
+}
 
 interface Open {
   /** Position in order of first appearance. */
