@@ -220,11 +220,12 @@ const metadata = (session: Session, redirects: ReadonlyArray<string>): OAuthClie
 })
 
 const configured = (session: Session): OAuthClientInformationMixed | undefined => {
-  const { clientId, clientSecret } = session.spec.auth ?? {}
+  const { clientId, clientSecret, issuer } = session.spec.auth ?? {}
   if (clientId === undefined) return undefined
   return {
     client_id: clientId,
-    ...(clientSecret === undefined ? {} : { client_secret: ServerSpec.plain(clientSecret) })
+    ...(clientSecret === undefined ? {} : { client_secret: ServerSpec.plain(clientSecret) }),
+    ...(issuer === undefined ? {} : { issuer })
   }
 }
 

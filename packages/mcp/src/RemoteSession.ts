@@ -3,7 +3,9 @@
  *
  * X1. HTTP 404 with a session means that the session is over, and that this one request was not accepted (M5).
  * X2. A login is begun by a 401 or a 403 that asks for more, at most twice for one request.
- * X3. An error of the protocol in the body of an HTTP error is an answer like any other.
+ * X3. HTTP 400 that speaks of the session, which many servers send in place of 404, ends the session too; but the standard does not
+ *     say that such a server looked at nothing, so of the request nothing is known (M5).
+ * X4. An error of the protocol in the body of an HTTP error is an answer like any other.
  */
 import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/auth.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
@@ -123,7 +125,7 @@ export const common = (state: RemoteSession, token: string | undefined): Readonl
   ...state.headers
 })
 
-/** What a status that lets nobody in means (X1, X3). */
+/** What a status that lets nobody in means (X1, X3, X4). */
 const refusedAs = (
   state: RemoteSession,
   response: Http.Response,
@@ -140,6 +142,9 @@ const refusedAs = (
     if (ask.method === "POST") {
       const heard = Wire.line(text).filter((each) => each._tag === "Answer")
       heard.forEach((each) => hear(state, each))
+    }
+    if (response.status === 400 && state.session !== undefined && /session/i.test(text)) {
+      state.end("no longer accepts the session (HTTP 400)")
     }
     return yield* new McpError.HttpRefused({
       status: response.status,

@@ -16,6 +16,8 @@ import * as Wire from "./Wire.ts"
 
 const firstRetry = 1_000
 const longestRetry = 30_000
+/** A server that wants to be asked again at once is not asked more often than this. */
+const shortestRetry = 50
 /** Attempts to find a broken stream again, without one event in between. */
 const maxResumes = 5
 
@@ -117,7 +119,7 @@ const events = (
   const parser = Sse.makeParser(
     (event) => {
       if (event._tag === "Retry") {
-        place.retry = Duration.toMillis(event.duration)
+        place.retry = Math.max(shortestRetry, Duration.toMillis(event.duration))
         return
       }
       place.events++

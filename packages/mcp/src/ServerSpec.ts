@@ -39,6 +39,8 @@ export interface Auth {
   /** A client that was registered by hand. */
   readonly clientId?: string
   readonly clientSecret?: Value
+  /** The login service that `clientId` was registered with; it is then shown to no other. */
+  readonly issuer?: string
   /** Where a description of this client is published, for servers that take a URL as its id. */
   readonly clientMetadataUrl?: string
   /** Space-separated. Default: what the server asks for. */

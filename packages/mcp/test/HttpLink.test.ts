@@ -152,6 +152,34 @@ describe("Streamable HTTP", () => {
         assert.strictEqual(remote.calls(), 2)
       })
   )
+  it.live(
+    "M5 X-CANC-03 a server that says 400 for a forgotten session loses this call, and the next one finds a new session",
+    () =>
+      Effect.gen(function* () {
+        let sessions = 0
+        let refusals = 0
+        const remote = yield* serve((seen, response) => {
+          if (seen.body["method"] === "initialize") {
+            reply(response, result(seen, initialized), { "mcp-session-id": `s-${++sessions}` })
+            return true
+          }
+          if (!isCall(seen) || seen.headers["mcp-session-id"] !== "s-1") return false
+          refusals++
+          response.writeHead(400, { "content-type": "application/json" })
+          response.end(
+            '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}'
+          )
+          return true
+        })
+        const servers = yield* McpServers.make({ r: { url: remote.url } })
+        yield* servers.provider.list
+        const [first] = yield* servers.provider.execute([invocation("r_echo")])
+        assert.include(JSON.stringify(first), '"_tag":"Lost"')
+        const [second] = yield* servers.provider.execute([invocation("r_echo")])
+        assert.include(JSON.stringify(second), '"content":"plain"')
+        assert.deepStrictEqual([sessions, refusals, remote.calls()], [2, 1, 2])
+      })
+  )
   it.live("M5 X-CANC-03 an HTTP error, a reset and a stream that ends are unknown, and never sent again", () =>
     Effect.gen(function* () {
       let way = 0

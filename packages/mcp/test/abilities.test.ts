@@ -11,6 +11,7 @@ import * as Asker from "@settle/core/port/Asker"
 import * as Backend from "@settle/core/port/Backend"
 import * as Client from "../src/Client.ts"
 import * as McpProvider from "../src/McpProvider.ts"
+import * as McpServers from "../src/McpServers.ts"
 import * as Sampler from "../src/Sampler.ts"
 import { invocation, recorder, within } from "./hostile.ts"
 
@@ -54,19 +55,28 @@ const freePort = Effect.callback<number>((resume) => {
   })
 })
 
+const start = (port: number) =>
+  Effect.callback<ChildProcess>((resume) => {
+    const child = spawn(process.execPath, [everything, "streamableHttp"], {
+      env: { ...process.env, PORT: String(port) },
+      stdio: ["ignore", "ignore", "pipe"]
+    })
+    child.stderr.on("data", (chunk) => String(chunk).includes("listening") && resume(Effect.succeed(child)))
+  })
+
+/** The reference server over HTTP, and a way to end it and begin another on the same address. */
 const remote = Effect.gen(function* () {
   const port = yield* freePort
-  yield* Effect.acquireRelease(
-    Effect.callback<ChildProcess>((resume) => {
-      const child = spawn(process.execPath, [everything, "streamableHttp"], {
-        env: { ...process.env, PORT: String(port) },
-        stdio: ["ignore", "ignore", "pipe"]
-      })
-      child.stderr.on("data", (chunk) => String(chunk).includes("listening") && resume(Effect.succeed(child)))
-    }),
-    (child) => Effect.sync(() => child.kill("SIGKILL"))
-  )
-  return { url: `http://127.0.0.1:${port}/mcp` }
+  let child = yield* start(port)
+  yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
+  const restart = Effect.gen(function* () {
+    yield* Effect.callback<void>((resume) => {
+      child.on("exit", () => resume(Effect.void))
+      child.kill("SIGKILL")
+    })
+    child = yield* start(port)
+  })
+  return { spec: { url: `http://127.0.0.1:${port}/mcp` }, restart }
 })
 
 describe("a server asks", () => {
@@ -167,7 +177,7 @@ describe("a server offers", () => {
 describe("over Streamable HTTP", () => {
   it.live("M5 M4 the reference server: tools, progress, a form, a cancel and the end of the session", () =>
     Effect.gen(function* () {
-      const spec = yield* remote
+      const { spec } = yield* remote
       const client = yield* Client.connect("all", spec)
       assert.include(text(yield* call(client, "get-sum", { a: 2, b: 40 })), "42")
       const scope = recorder()
@@ -189,6 +199,21 @@ describe("over Streamable HTTP", () => {
       yield* Fiber.interrupt(slow)
       assert.include(text(yield* call(client, "echo", { message: "still here" })), "still here")
       assert.strictEqual(client.ended(), undefined)
+    })
+  )
+  it.live("M5 the reference server is restarted: at most one call is in doubt, then all is as before", () =>
+    Effect.gen(function* () {
+      const { restart, spec } = yield* remote
+      const { provider, status } = yield* McpServers.make({ all: spec })
+      const sum = invocation("all_get-sum", { a: 2, b: 40 })
+      const listed = yield* provider.list
+      yield* restart
+      const [first] = yield* provider.execute([sum])
+      const [second] = yield* provider.execute([sum])
+      assert.match(JSON.stringify(first), /"_tag":"Lost"|42/)
+      assert.match(JSON.stringify(second), /42/)
+      assert.strictEqual(yield* provider.list, listed)
+      assert.strictEqual((yield* status)[0]?.state, "up")
     })
   )
 })
