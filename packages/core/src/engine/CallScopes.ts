@@ -10,11 +10,16 @@ interface Handles {
   readonly feed: Feed
   readonly inFlight: InFlight
   readonly now: () => number
+  readonly isCancelled: () => boolean
 }
 
-export const make = ({ feed, inFlight, now, runId }: Handles, syncGrants: () => Effect.Effect<void>): CallScope => ({
+export const make = (
+  { feed, inFlight, isCancelled, now, runId }: Handles,
+  syncGrants: () => Effect.Effect<void>
+): CallScope => ({
   runId,
   live: Effect.sync(() => !feed.isClosed()),
+  isCancelled: Effect.sync(isCancelled),
   log: (level, logger, data) => Effect.sync(() => void feed.emit({ _tag: "Log", level, logger, data })),
   progress: ({ callId, message, progress, total }) =>
     Effect.sync(() => {

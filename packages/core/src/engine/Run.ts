@@ -72,17 +72,20 @@ export const start = Effect.fnUntraced(function* (
   const feed = Feed.make(runId, now)
   const inFlight = InFlight.make()
   const state = RunState.make(now())
+  const sections = Section.make(work)
   const live: Live = {
     ...parts,
     runId,
     context: opening.context,
     feed,
     work,
-    sections: Section.make(work),
+    sections,
     inFlight,
     state,
     now,
-    callScope: CallScopes.make({ runId, feed, inFlight, now }, () => Grants.sync(live))
+    callScope: CallScopes.make({ runId, feed, inFlight, now, isCancelled: sections.isCancelled }, () =>
+      Grants.sync(live)
+    )
   }
   const result = Deferred.makeUnsafe<RunOutcome.RunOutcome, RunOutcome.RunFailed | RunOutcome.RunCancelled>()
   const outcome = Deferred.makeUnsafe<RunOutcome.RunOutcome>()

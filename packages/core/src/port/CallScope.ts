@@ -18,6 +18,8 @@ export interface Progress {
 export interface CallScope {
   readonly runId: string
   readonly live: Effect.Effect<boolean>
+  /** The run was asked to stop: what has not begun for it must not begin any more (T8). */
+  readonly isCancelled: Effect.Effect<boolean>
   readonly log: (level: LogLevel, logger: string, data: Json.Json) => Effect.Effect<void>
   /** Dropped unless it names a call in flight (L-SHIM-08). */
   readonly progress: (note: Progress) => Effect.Effect<void>
@@ -37,6 +39,7 @@ export interface CallScope {
 export const none: CallScope = {
   runId: "",
   live: Effect.succeed(false),
+  isCancelled: Effect.succeed(false),
   log: () => Effect.void,
   progress: () => Effect.void,
   asking: (_request, ask) => ask,
