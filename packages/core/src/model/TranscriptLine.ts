@@ -98,15 +98,6 @@ export const builtIn: ReadonlySet<string> = new Set([
   "run-context"
 ])
 
-export interface Envelope {
-  readonly v: 1
-  readonly type: string
-  readonly id: string
-  /** ISO-8601 UTC. */
-  readonly ts: string
-  readonly payload: Json.JsonObject
-}
-
 /** The text of one line, without its LF. `at` is milliseconds since the epoch. */
 export const encode = (draft: Draft, id: string, at: number): string => {
   const ts = new Date(at).toISOString()

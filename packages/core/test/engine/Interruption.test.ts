@@ -1,3 +1,4 @@
+import * as Loop from "@settle/core/agent/Loop"
 import * as Message from "@settle/core/model/Message"
 import * as Tool from "@settle/core/model/Tool"
 import { Recorder, Script, Tools } from "@settle/testing"

@@ -16,6 +16,17 @@ const seeded = Effect.gen(function* () {
   return { memory, messages: first.outcome.messages }
 })
 
+/** Everything a provider would trip over and prose does not show. */
+const changes = [
+  { what: "role", change: (m: Message.Message) => ({ ...m, role: "system" as const }) },
+  { what: "content", change: (m: Message.Message) => ({ ...m, content: "hello " }) },
+  { what: "tool calls", change: (m: Message.Message) => ({ ...m, toolCalls: [call("c1", "x")] }) },
+  { what: "tool-call id", change: (m: Message.Message) => ({ ...m, toolCallId: "c1" }) },
+  { what: "sticky", change: (m: Message.Message) => ({ ...m, sticky: true }) },
+  { what: "sysprompt", change: (m: Message.Message) => ({ ...m, sysprompt: true }) },
+  { what: "depth", change: (m: Message.Message) => ({ ...m, depth: 2 }) }
+]
+
 describe("resuming a transcript", () => {
   it.effect("L-SEED-01 L-SEED-04 messages that extend the record are appended in order", () =>
     Effect.gen(function* () {
@@ -34,32 +45,26 @@ describe("resuming a transcript", () => {
     })
   )
 
-  it.effect.each([
-    { what: "role", change: (m: Message.Message) => ({ ...m, role: "system" as const }) },
-    { what: "content", change: (m: Message.Message) => ({ ...m, content: "hello " }) },
-    { what: "tool calls", change: (m: Message.Message) => ({ ...m, toolCalls: [call("c1", "x")] }) },
-    { what: "tool-call id", change: (m: Message.Message) => ({ ...m, toolCallId: "c1" }) },
-    { what: "sticky", change: (m: Message.Message) => ({ ...m, sticky: true }) },
-    { what: "sysprompt", change: (m: Message.Message) => ({ ...m, sysprompt: true }) },
-    { what: "depth", change: (m: Message.Message) => ({ ...m, depth: 2 }) }
-  ])("L-SEED-01 L-SEED-02 another $what is refused by index, and nothing is written", ({ change }) =>
-    Effect.gen(function* () {
-      const { memory, messages } = yield* seeded
-      const before = yield* memory.lines
-      const altered = messages.map((message, index) => (index === 1 ? change(message) : message))
-      const told = yield* Story.tell({ script: [Script.say("never")], transcript: memory }, [
-        ...altered,
-        Message.user("x")
-      ])
-      assert.deepStrictEqual(told.tags, ["RunStarted", "RunFailed"])
-      assert.strictEqual(
-        told.outcome.error,
-        "message 1 differs from message 1 of the transcript: start from the transcript's own messages; nothing was written"
-      )
-      assert.isUndefined(told.outcome.reason)
-      assert.deepStrictEqual(yield* memory.lines, before)
-      assert.strictEqual(told.script.requests.length, 0)
-    })
+  it.effect.each(changes)(
+    "L-SEED-01 L-SEED-02 another $what is refused by index, and nothing is written",
+    ({ change }) =>
+      Effect.gen(function* () {
+        const { memory, messages } = yield* seeded
+        const before = yield* memory.lines
+        const altered = messages.map((message, index) => (index === 1 ? change(message) : message))
+        const told = yield* Story.tell({ script: [Script.say("never")], transcript: memory }, [
+          ...altered,
+          Message.user("x")
+        ])
+        assert.deepStrictEqual(told.tags, ["RunStarted", "RunFailed"])
+        assert.strictEqual(
+          told.outcome.error,
+          "message 1 differs from message 1 of the transcript: start from the transcript's own messages; nothing was written"
+        )
+        assert.isUndefined(told.outcome.reason)
+        assert.deepStrictEqual(yield* memory.lines, before)
+        assert.strictEqual(told.script.requests.length, 0)
+      })
   )
 
   it.effect("L-SEED-03 a conversation shorter than the transcript is refused", () =>
