@@ -52,7 +52,7 @@ export const make = (
     const within = yield* Effect.fromResult(Settings.duration("abortTimeout", abortTimeout ?? "5 seconds"))
     const http = yield* Http.Http
     const running = yield* FiberSet.make<void>()
-    yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(running)), within))
+    yield* Effect.addFinalizer(() => Effect.interruptible(Effect.timeoutOption(FiberSet.awaitEmpty(running), within)))
     const { maxTokens, params = {} } = options
     const encoder = new Encoder({ model, dialect: checked.dialect, maxTokens, params })
     const open = (request: Port.Request, genkey: string) =>
