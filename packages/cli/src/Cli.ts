@@ -12,7 +12,7 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Flags from "./commands/Flags.ts"
 import * as Exit from "./Exit.ts"
 import * as Failure from "./Failure.ts"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 import { version } from "./Version.ts"
 
 const prompt = Argument.String("prompt").pipe(

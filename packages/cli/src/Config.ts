@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { idempotencies } from "@settle/core/model/Tool"
 import * as Pattern from "@settle/core/model/Pattern"
+import * as Rules from "@settle/core/tools/Rules"
 import * as Jsonc from "./Jsonc.ts"
 import * as ConfigFault from "./ConfigFault.ts"
 import * as Protocols from "./Protocols.ts"
@@ -36,8 +37,8 @@ const time = (description: string) =>
     )
     .pipe(Schema.decodeTo(Schema.DurationFromString))
 
-const ToolPattern = Schema.String.check(Schema.makeFilter((text: string) => Pattern.fault(text) ?? undefined)).annotate(
-  described("A tool's name, or a prefix ending in *.")
+const ToolPattern = Schema.String.annotate(described("A tool's name, or a prefix ending in *.")).check(
+  Schema.makeFilter((text: string) => Pattern.fault(text) ?? undefined)
 )
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -82,18 +83,19 @@ export const HttpServer = Schema.Struct({
 export const Server = Schema.Union([StdioServer, HttpServer])
 export type Server = typeof Server.Type
 
+const { check: _, ...members } = Rules.members
+
+/** A rule as the policy reads it, less the predicates that only a host could bring. */
 export const Rule = Schema.Struct({
-  tool: ToolPattern,
-  decision: Schema.Literals(["allow", "deny", "ask"]),
-  under: optional(Schema.NonEmptyString.annotate(described("Folder that every path of the call must lie in."))),
-  host: optional(Schema.NonEmptyString.annotate(described("Exact host of the call's url, or *.host."))),
-  command: optional(Schema.NonEmptyString.annotate(described("Basename of the program the call would start."))),
-  args: optional(Schema.Array(Schema.String).annotate(described("First arguments of that program. Needs command."))),
-  argsAny: optional(
-    Schema.Array(Schema.String).annotate(described("Any of these among its arguments. Needs command."))
+  ...members,
+  under: members.under.pipe(Schema.annotateKey(described("Folder that every path of the call must lie in."))),
+  host: members.host.pipe(Schema.annotateKey(described("Exact host of the call's url, or *.host."))),
+  command: members.command.pipe(
+    Schema.annotateKey(described("Basename of the program the call would start, or a prefix ending in *."))
   ),
-  note: optional(Schema.String),
-  severity: optional(Schema.Literal("danger"))
+  args: members.args.pipe(Schema.annotateKey(described("First arguments of that program. Needs command."))),
+  argsAny: members.argsAny.pipe(Schema.annotateKey(described("Any of these among its arguments. Needs command."))),
+  note: members.note.pipe(Schema.annotateKey(described("Why, for whoever is asked or refused.")))
 })
 export type Rule = typeof Rule.Type
 

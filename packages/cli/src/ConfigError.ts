@@ -1,6 +1,6 @@
 /** What is wrong with how the command was configured: exit code 2, and nothing was touched. */
 import * as Schema from "effect/Schema"
-import * as Nearest from "./Nearest.ts"
+import * as Nearest from "@settle/core/decide/Nearest"
 
 export class Missing extends Schema.TaggedError<Missing>()("Missing", { path: Schema.String }) {
   override get message(): string {

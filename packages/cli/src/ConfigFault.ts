@@ -1,6 +1,6 @@
 /** What a schema issue means for the person who wrote the file: a path, a sentence, the nearest known word (K2). Pure. */
 import * as SchemaIssue from "effect/SchemaIssue"
-import * as Nearest from "./Nearest.ts"
+import * as Nearest from "@settle/core/decide/Nearest"
 
 /** One fault: where it stands (`models.main.baseUrl`, empty for the whole file) and what is wrong there. */
 export interface Fault {

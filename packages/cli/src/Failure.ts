@@ -15,7 +15,7 @@ import * as RunOutcome from "@settle/core/model/RunOutcome"
 import { TranscriptError } from "@settle/core/port/Transcript"
 import { ConfigError } from "./ConfigError.ts"
 import * as Exit from "./Exit.ts"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 
 export interface Failure {
   readonly code: number

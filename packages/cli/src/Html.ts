@@ -6,7 +6,7 @@
 import type * as Message from "@settle/core/model/Message"
 import { callsOf } from "@settle/core/model/Message"
 import type * as Replay from "@settle/core/model/Replay"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 
 const entities: ReadonlyMap<string, string> = new Map([
   ["&", "&amp;"],

@@ -1,7 +1,7 @@
 /** What became of the calls that the last process left open, for people. Pure. */
 import type { OpenCall } from "@settle/store-fs/Doctor"
 import * as Figures from "./Figures.ts"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 import type { Tone } from "./Screen.ts"
 
 export interface Line {

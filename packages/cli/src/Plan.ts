@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Pattern from "@settle/core/model/Pattern"
 import * as Settings from "@settle/core/model/Settings"
+import * as Rules from "@settle/core/tools/Rules"
 import type { Profile, RequestBudget } from "@settle/core/port/RequestBudget"
 import type { Flags } from "./commands/Flags.ts"
 import type { Config, Rule, Server } from "./Config.ts"
@@ -46,11 +47,15 @@ export const make = (config: Config, flags: Flags): Planned<Plan> =>
     const budget = yield* budgetOf(config, flags, chain)
     yield* patterns("--allow", flags.allow)
     yield* patterns("--deny", flags.deny)
+    const rules = [...(config.rules ?? []), ...flags.deny.map((tool) => ({ tool, decision: "deny" as const }))]
+    yield* Result.mapError(Rules.decode(rules), ({ path, problem }) =>
+      ConfigError.make(new ConfigError.BadValue({ subject: path, problem, remedy: "Correct it in the configuration" }))
+    )
     return {
       chain,
       settings,
       budget,
-      rules: [...(config.rules ?? []), ...flags.deny.map((tool) => ({ tool, decision: "deny" as const }))],
+      rules,
       allowed: flags.allow,
       servers: serversOf(config),
       compaction: compactionOf(config, chain)

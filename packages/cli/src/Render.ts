@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { displayWidth } from "effect/cli/CliOutput"
 import * as Figures from "./Figures.ts"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 import type { Device } from "./Out.ts"
 import type * as Screen from "./Screen.ts"
 

@@ -13,7 +13,7 @@ import * as Result from "effect/Result"
 import * as Message from "@settle/core/model/Message"
 import * as RunEvent from "@settle/core/model/RunEvent"
 import * as Figures from "./Figures.ts"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 
 export type Tone = "plain" | "quiet" | "good" | "warning" | "bad"
 

@@ -12,7 +12,7 @@ import * as Json from "@settle/core/model/Json"
 import * as Asker from "@settle/core/port/Asker"
 import type { Ask } from "./commands/Flags.ts"
 import type { Lines } from "./Lines.ts"
-import * as Neutral from "./Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 import type { Device } from "./Out.ts"
 import * as Render from "./Render.ts"
 
@@ -37,6 +37,18 @@ const question = (parts: Parts, request: Json.JsonObject): Effect.Effect<Json.Js
       return permission(parts, request)
     case "server-elicit":
       return elicitation(parts, request)
+    case "server-login":
+      return confirm(parts, request, {
+        asks: "wants a login. Open this page",
+        shown: request["url"],
+        yes: "y: it is open"
+      })
+    case "server-sampling":
+      return confirm(parts, request, {
+        asks: "wants an answer of the model",
+        shown: request["request"],
+        yes: "y: let it"
+      })
     default:
       return Effect.succeed({ action: "decline" })
   }
@@ -50,27 +62,44 @@ const choose = Effect.fnUntraced(function* (parts: Parts, text: string) {
 })
 
 const permission = Effect.fnUntraced(function* (parts: Parts, request: Json.JsonObject) {
+  const origin = typeof request["origin"] === "string" ? ` (${Neutral.bounded(request["origin"], 60)})` : ""
   yield* write(
     parts,
-    `${Render.toned(parts.device, "warning", `May ${Neutral.bounded(textOf(request["tool"]), 80)} run?`)}\n`
+    `${Render.toned(parts.device, "warning", `May ${Neutral.bounded(textOf(request["tool"]), 80)}${origin} run?`)}\n`
   )
   yield* write(parts, argumentLines(request["arguments"]))
   const reasons = reasonOf(request)
   if (reasons !== "") yield* write(parts, `  ${Render.toned(parts.device, "quiet", reasons)}\n`)
   const wider = suggestionOf(request["suggestion"])
   const always = wider === undefined ? "" : `, a: always, d: never (${wider})`
-  const answer = yield* choose(parts, `y: once, n: no${always}?`)
-  switch (answer.toLowerCase()) {
-    case "y":
-    case "yes":
-      return { action: "allow-once" }
-    case "a":
-      return { action: wider === undefined ? "deny-once" : "always-allow" }
-    case "d":
-      return { action: wider === undefined ? "deny-once" : "always-deny" }
-    default:
-      return { action: "deny-once" }
+  const typed = (yield* choose(parts, `y: once, n: no${always}?`)).toLowerCase()
+  const { callId, digest } = request
+  return {
+    action: actionOf(typed, wider !== undefined),
+    ...(callId === undefined || digest === undefined ? {} : { callId, digest })
   }
+})
+
+const actionOf = (typed: string, mayKeep: boolean): Asker.PermissionAnswer["action"] => {
+  if (typed === "y" || typed === "yes") return "allow-once"
+  if (typed === "a" && mayKeep) return "always-allow"
+  return typed === "d" && mayKeep ? "always-deny" : "deny-once"
+}
+
+interface Confirm {
+  readonly asks: string
+  readonly shown: Json.Json | undefined
+  readonly yes: string
+}
+
+const confirm = Effect.fnUntraced(function* (parts: Parts, request: Json.JsonObject, { asks, shown, yes }: Confirm) {
+  const server = Neutral.bounded(textOf(request["server"] ?? "a server"), 60)
+  yield* write(
+    parts,
+    `${Render.toned(parts.device, "warning", `${server} ${asks}:`)}\n  ${Neutral.bounded(textOf(shown ?? ""), 600)}\n`
+  )
+  const typed = (yield* choose(parts, `${yes}, n: no?`)).toLowerCase()
+  return { action: typed === "y" || typed === "yes" ? "accept" : "decline" }
 })
 
 const textOf = (value: Json.Json | undefined): string =>

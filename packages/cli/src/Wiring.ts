@@ -14,10 +14,12 @@ import { type Backend, Backends } from "@settle/core/port/Backend"
 import * as CompactorPort from "@settle/core/port/Compactor"
 import { RequestBudget } from "@settle/core/port/RequestBudget"
 import { TokenCounter } from "@settle/core/port/TokenCounter"
-import { ToolProvider } from "@settle/core/port/ToolProvider"
+import { ToolProvider, type ToolProvider as Provider } from "@settle/core/port/ToolProvider"
 import { Transcript } from "@settle/core/port/Transcript"
 import * as Compactor from "@settle/core/standard/Compactor"
 import * as EstimateCounter from "@settle/core/standard/EstimateCounter"
+import * as Grants from "@settle/core/tools/Grants"
+import * as Policy from "@settle/core/tools/Policy"
 import * as FsArtifacts from "@settle/store-fs/FsArtifacts"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
 import * as Location from "@settle/store-fs/Location"
@@ -72,18 +74,44 @@ export const openTranscript = (request: Pick<Request, "plan" | "root">, session:
     }
   })
 
+/**
+ * The rules in front of the tools. What was granted for good in this transcript holds again; a list that cannot be read grants
+ * nothing.
+ */
+const guarded = Effect.fnUntraced(function* (
+  provider: Provider,
+  { plan, root }: Pick<Request, "plan" | "root">,
+  transcript: FsTranscript.FsTranscript | undefined
+) {
+  const recorded = transcript === undefined ? [] : ((yield* transcript.replay).grants ?? [])
+  const grants = yield* Effect.catch(Grants.make(recorded), (error) =>
+    Effect.andThen(
+      Effect.logWarning(`The permissions kept in the transcript cannot be read and are left out: ${error.message}`),
+      Effect.orDie(Grants.make())
+    )
+  )
+  return yield* Policy.make({
+    provider,
+    grants,
+    rules: plan.rules,
+    preapproved: plan.allowed.map((tool) => ({ tool, decision: "allow" as const })),
+    ground: { roots: [{ prefix: "", path: root }] }
+  })
+})
+
 /** The agent of these parts. Closing the scope ends a run that is still live as a cancel would. */
 export const assemble = Effect.fn("Wiring.assemble")(function* (
-  { plan, system }: Pick<Request, "plan" | "system">,
+  { plan, root, system }: Pick<Request, "plan" | "root" | "system">,
   { chain, servers }: Prepared,
   transcript: FsTranscript.FsTranscript | undefined
 ) {
   const counter = EstimateCounter.make()
+  const provider = servers === undefined ? undefined : yield* guarded(servers.provider, { plan, root }, transcript)
   const parts = Context.make(Backends, { chain }).pipe(
     Context.add(TokenCounter, counter),
     Context.add(CompactorPort.Compactor, yield* compactorOf(plan, counter, chain[0])),
     Context.add(RequestBudget, plan.budget),
-    Context.add(ToolProvider, servers?.provider),
+    Context.add(ToolProvider, provider),
     Context.add(Transcript, transcript),
     Context.add(
       Artifacts,

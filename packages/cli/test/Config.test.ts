@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result } from "effect"
 import { readFileSync } from "node:fs"
 import * as Config from "../src/Config.ts"
-import * as Nearest from "../src/Nearest.ts"
 import * as Protocols from "../src/Protocols.ts"
 
 const faults = (text: string): ReadonlyArray<string> => {
@@ -120,13 +119,5 @@ describe("Config", () => {
   it("publishes the schema it decodes with: settle.schema.json is up to date", () => {
     const published = JSON.parse(readFileSync(new URL("../settle.schema.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(published, Config.jsonSchema(), "run: node -C source packages/cli/scripts/schema.ts")
-  })
-
-  it("finds the nearest word, and none when nothing is near", () => {
-    assert.strictEqual(Nearest.nearest("modle", ["models", "model", "limits"]), "model")
-    assert.strictEqual(Nearest.nearest("MODELS", ["models"]), "models")
-    assert.strictEqual(Nearest.nearest("xyzzy", ["models", "limits"]), undefined)
-    assert.strictEqual(Nearest.distance("ab", "ba"), 1)
-    assert.strictEqual(Nearest.distance("", "abc"), 3)
   })
 })

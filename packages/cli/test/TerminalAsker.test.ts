@@ -93,6 +93,21 @@ describe("TerminalAsker", () => {
     })
   )
 
+  it.effect("asks for a login and for a model's answer, and names the call that it answers for", () =>
+    Effect.gen(function* () {
+      const at = world("y", "y", "n")
+      const login = { kind: "server-login", server: "web", url: "https://x.test/\u202elogin" }
+      assert.deepStrictEqual(yield* at.asker.ask(login), { action: "accept" })
+      assert.include(at.text(), "web wants a login. Open this page:\n  https://x.test/⟨U+202E⟩login\n")
+      assert.deepStrictEqual(yield* at.asker.ask({ kind: "server-sampling", server: "web", request: {} }), {
+        action: "accept"
+      })
+      const named = { kind: "permission", tool: "t", origin: "files", arguments: {}, callId: "c", digest: "d" }
+      assert.deepStrictEqual(yield* at.asker.ask(named), { action: "deny-once", callId: "c", digest: "d" })
+      assert.include(at.text(), "May t (files) run?")
+    })
+  )
+
   it.effect("nothing is drawn while a question stands; what came meanwhile is shown afterwards", () =>
     Effect.gen(function* () {
       const at = world()

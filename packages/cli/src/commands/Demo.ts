@@ -18,7 +18,7 @@ import * as Doctor from "@settle/store-fs/Doctor"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
 import { label } from "@settle/backends/embedded/About"
 import * as Failure from "../Failure.ts"
-import * as Neutral from "../Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 import * as OpenCalls from "../OpenCalls.ts"
 import * as Out from "../Out.ts"
 import * as Render from "../Render.ts"
@@ -32,7 +32,7 @@ export interface Input {
   readonly serve?: string
 }
 
-const slowTool = "files_write_file"
+const slowTool = "slow_write_file"
 
 export const demo = Effect.fn("commands.Demo")(function* (input: Input) {
   if (input.serve !== undefined) return yield* SlowServer.serve(input.serve)

@@ -40,7 +40,7 @@ export const resume = Effect.fn("commands.Resume")(function* (input: Input) {
   const transcript = yield* Wiring.openTranscript({ plan, root }, session)
   yield* Effect.forEach(transcript.notices, Drive.say)
   yield* settleOpenCalls(transcript)
-  const agent = yield* Wiring.assemble({ plan, system }, prepared, transcript)
+  const agent = yield* Wiring.assemble({ plan, root, system }, prepared, transcript)
   const render = Render.make(yield* Out.Out)
   const started = yield* Effect.provideService(agent.run(prompt), Asker, yield* Wiring.asker(input.ask, render))
   return yield* Drive.drive(started, { output: input.output, render, session })

@@ -2,10 +2,11 @@
 import * as Effect from "effect/Effect"
 import type { Declaration } from "@settle/core/model/Tool"
 import * as Pattern from "@settle/core/model/Pattern"
+import * as Rules from "@settle/core/tools/Rules"
 import * as Settings from "@settle/core/model/Settings"
 import * as Config from "../Config.ts"
 import * as ConfigFile from "../ConfigFile.ts"
-import * as Neutral from "../Neutral.ts"
+import * as Neutral from "@settle/core/decide/Neutral"
 import * as Out from "../Out.ts"
 import * as Plan from "../Plan.ts"
 import * as Servers from "../Servers.ts"
@@ -31,8 +32,13 @@ export const tools = Effect.fn("commands.Tools")(function* ({ config: file, outp
   const { stdout } = yield* Out.Out
   if (servers.size === 0) return yield* stdout.write(output === "json" ? "[]\n" : none)
   const started = yield* Servers.strict(servers, root)
-  const rows = (yield* Effect.orDie(started.provider.list)).map((tool) => row(tool, config))
-  yield* stdout.write(output === "json" ? `${JSON.stringify(rows, null, 2)}\n` : table(rows))
+  const listed = yield* Effect.orDie(started.provider.list)
+  const isHidden = ({ name }: Declaration) => Rules.isHidden(config.rules ?? [], name)
+  const rows = listed.filter((tool) => !isHidden(tool)).map((tool) => row(tool, config))
+  const hidden = listed.filter(isHidden).map(({ name }) => Neutral.line(name))
+  if (output === "json") return yield* stdout.write(`${JSON.stringify(rows, null, 2)}\n`)
+  yield* stdout.write(table(rows))
+  if (hidden.length > 0) yield* stdout.write(`\nDenied by a rule, and not shown to the model: ${hidden.join(", ")}\n`)
 }, Effect.scoped)
 
 const none = 'No tools: no MCP server is configured. Add one under "mcpServers" in settle.json.\n'
@@ -50,21 +56,17 @@ const row = (tool: Declaration, config: Config.Config): Row => {
   }
 }
 
-const strongest = ["deny", "ask", "allow"] as const
-
-/** The strongest of the rules that match the name; one with conditions says so. */
-const ruleOf = (tool: string, rules: ReadonlyArray<Config.Rule>): string => {
-  const matching = rules.filter((rule) => Pattern.matches(rule.tool, tool))
-  const bare = matching.filter((rule) => !isConditional(rule))
-  const decision = strongest.find((each) => bare.some((rule) => rule.decision === each)) ?? "ask"
-  const conditions = matching.filter(isConditional).map((rule) => `${rule.decision} ${conditionsOf(rule)}`)
-  const by = bare.find((rule) => rule.decision === decision)
-  return [by === undefined ? `${decision} (no rule)` : `${decision} (${by.tool})`, ...conditions].join("; ")
+/** What decides about a call of the tool: the strongest rule for all of its calls, and those with conditions. */
+const ruleOf = (tool: string, rules: ReadonlyArray<Rules.Rule>): string => {
+  const about = Rules.about(rules, tool)
+  const [first] = about.filter((rule) => !isConditional(rule))
+  const conditions = about.filter(isConditional).map((rule) => `${rule.decision} ${conditionsOf(rule)}`)
+  return [first === undefined ? "ask (no rule)" : `${first.decision} (${first.tool})`, ...conditions].join("; ")
 }
 
-const isConditional = (rule: Config.Rule): boolean => conditionsOf(rule) !== ""
+const isConditional = (rule: Rules.Rule): boolean => conditionsOf(rule) !== ""
 
-const conditionsOf = ({ args, argsAny, command, host, under }: Config.Rule): string =>
+const conditionsOf = ({ args, argsAny, command, host, under }: Rules.Rule): string =>
   [
     under === undefined ? [] : [`under ${under}`],
     host === undefined ? [] : [`to ${host}`],
@@ -82,9 +84,14 @@ const table = (rows: ReadonlyArray<Row>): string => {
     .map(([provider, members]) => {
       const lines = members.map(
         (each) =>
-          `  ${Neutral.line(each.name).padEnd(width)}  ${each.idempotency} (${each.from})  ${each.rule}\n  ${" ".repeat(width)}  ${Neutral.bounded(each.description, 100)}`
+          `  ${Neutral.line(each.name).padEnd(width)}  ${each.idempotency} (${each.from})  ${each.rule}\n  ${" ".repeat(width)}  ${short(each.description)}`
       )
       return `${Neutral.line(provider)}\n${lines.join("\n")}\n`
     })
     .join("\n")
+}
+
+const short = (text: string): string => {
+  const points = [...Neutral.line(text)]
+  return points.length > 100 ? `${points.slice(0, 99).join("")}…` : points.join("")
 }

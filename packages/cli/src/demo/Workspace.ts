@@ -61,8 +61,8 @@ export const make = Effect.fn("Workspace.make")(function* (given: string | undef
   const config = {
     models: { demo: { protocol: "embedded", perLine: true } },
     mcpServers: {
-      disk: { command: process.execPath, args: [filesystem, "."] },
-      files: { command, args: [...args, "demo", "--serve", "."] }
+      files: { command: process.execPath, args: [filesystem, "."] },
+      slow: { command, args: [...args, "demo", "--serve", "."] }
     },
     rules: [
       { tool: "files_read_*", decision: "allow" },
