@@ -58,12 +58,16 @@ const requestBody = (bytes: Buffer): string | undefined => {
   return body.length < length ? undefined : body.subarray(0, length).toString("utf8")
 }
 
+/** One piece, in its own turn of the loop: a read of its own on the other side. */
 const write = (socket: Net.Socket, bytes: string | Uint8Array): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (socket.destroyed) return resume(Effect.void)
-    // Its own turn of the loop, so that each piece is a read of its own on the other side.
-    socket.write(bytes, () => setImmediate(() => resume(Effect.void)))
-    socket.once("close", () => resume(Effect.void))
+    const done = () => {
+      socket.off("close", done)
+      setImmediate(() => resume(Effect.void))
+    }
+    socket.once("close", done)
+    socket.write(bytes, done)
   })
 
 const perform = Effect.fnUntraced(function* (socket: Net.Socket, acts: ReadonlyArray<Act>) {
