@@ -19,6 +19,7 @@ import type * as TranscriptLine from "../model/TranscriptLine.ts"
 import * as Batch from "./Batch.ts"
 import * as Catalogue from "./Catalogue.ts"
 import * as Commit from "./Commit.ts"
+import * as Grants from "./Grants.ts"
 import * as Live from "./Live.ts"
 import type { Stage } from "./RoundOutcome.ts"
 import type { TurnStyle } from "./TurnStyle.ts"
@@ -44,7 +45,9 @@ export const open = Effect.fnUntraced(function* (
   })
   const replay = yield* record(live)
   const tail = yield* seed(live, opening, replay)
-  state.grantsDigest = replay.grants === undefined ? undefined : Grant.digest(replay.grants)
+  state.grantsDigest = Grant.digest(replay.grants ?? [])
+  // What was granted or revoked since the last run is in the record before this one acts on it.
+  yield* Grants.sync(live)
   yield* contextLine(live, replay)
   if (live.settings.resumeSpend === "transcript") {
     state.spend = Caps.resume(
