@@ -85,6 +85,12 @@ export class Calls {
     return this.add({ index, id: undefined, name: undefined, arguments: text, extra: undefined })
   }
 
+  /** The arguments of the call of an index as a whole, for what its pieces came to. */
+  replace(index: number, text: string): void {
+    const call = this.#calls.findLast((one) => one.index === index)
+    if (call !== undefined) call.parts = text === "" ? [] : [text]
+  }
+
   /** How many ids of ours the calls need: those whose own is missing, unusable or taken. */
   fresh(taken: ReadonlySet<string>): number {
     const own = new Set<string>()

@@ -9,8 +9,9 @@ const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.
 const Call = Schema.Struct({
   id: Schema.NullOr(Schema.String),
   name: Schema.String,
-  arguments_raw: Schema.String,
-  arguments: Schema.Json
+  arguments_raw: Schema.optionalKey(Schema.String),
+  /** Absent where the call carries free text. */
+  arguments: Schema.optionalKey(Schema.Json)
 })
 
 const Usage = Schema.Struct({

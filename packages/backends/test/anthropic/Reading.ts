@@ -1,39 +1,12 @@
 /** Reads a body of a messages stream in given pieces, without a network. */
-import type * as Backend from "@settle/core/port/Backend"
-import { Result } from "effect"
 import { Assembly } from "../../src/anthropic/Assemble.ts"
-import * as BodyReader from "../../src/BodyReader.ts"
+import * as Reading from "../Reading.ts"
 
-export interface Read {
-  readonly chunks: ReadonlyArray<Backend.Chunk>
-  readonly result: Result.Result<Backend.Reply, BodyReader.Failure>
-}
+export { failure, reply, streamed, type Read } from "../Reading.ts"
 
-export interface How extends Partial<BodyReader.Settling> {
-  readonly ending?: BodyReader.Ending
-  readonly maxEventSize?: number
-  readonly maxReplySize?: number
-}
+export const read = Reading.reader((limits) => new Assembly(limits))
 
-export const read = (pieces: Iterable<Uint8Array>, how: How = {}): Read => {
-  const assembly = new Assembly({ scrub: (text) => text, maxReplySize: how.maxReplySize ?? 64 << 20 })
-  const reader = new BodyReader.BodyReader(assembly, how.maxEventSize ?? 8 << 20)
-  const chunks: Array<Backend.Chunk> = []
-  for (const piece of pieces) {
-    reader.push(piece)
-    chunks.push(...reader.take())
-  }
-  const ending = how.ending ?? { _tag: "Closed" }
-  if (ending._tag === "Closed") reader.end()
-  chunks.push(...reader.take())
-  const taken = how.taken ?? new Set()
-  const fresh = Array.from({ length: reader.freshIds(taken) }, (_, n) => `call_fresh_${n}`)
-  const result = reader.result(ending, { taken, fresh, tools: how.tools ?? [], kept: how.kept ?? "prefix" })
-  chunks.push(...reader.take())
-  return { chunks, result }
-}
-
-export const text = (body: string, how: How = {}): Read => read([Buffer.from(body)], how)
+export const text = (body: string, how: Reading.How = {}): Reading.Read => read([Buffer.from(body)], how)
 
 export const event = (type: string, data: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
@@ -61,13 +34,3 @@ export const toolUse = (index: number, id: string, name: string, ...pieces: Read
 
 export const ended = (stop_reason: string | null, usage: object = {}): string =>
   event("message_delta", { delta: { stop_reason, stop_sequence: null }, usage }) + event("message_stop")
-
-export const reply = (given: Read): Backend.Reply =>
-  Result.getOrThrowWith(given.result, (f) => new Error(f.reason.message))
-
-export const failure = (given: Read): BodyReader.Failure =>
-  Result.getOrThrowWith(Result.flip(given.result), () => new Error("succeeded"))
-
-/** The text that was streamed. */
-export const streamed = (given: Read): string =>
-  given.chunks.map((chunk) => (chunk._tag === "Text" ? chunk.text : "")).join("")
