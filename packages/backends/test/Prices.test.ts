@@ -32,7 +32,7 @@ describe("Prices", () => {
     })
   )
 
-  it.effect("L-CAP-05 F5 invents nothing: unknown models, unnamed or local providers, half a bill", () =>
+  it.effect("F5 L-CAP-05 invents nothing: unknown models, unnamed or local providers, half a bill", () =>
     Effect.gen(function* () {
       const prices = yield* Prices.load
       const unknown: ReadonlyArray<readonly [Usage, Prices.Query]> = [

@@ -178,7 +178,7 @@ describe("talk", () => {
     })
   )
   it.live(
-    "X-CANC-02 X-CANC-03 M9 interruption cancels the request on the server, and its late answer reaches nobody",
+    "M9 X-CANC-02 X-CANC-03 interruption cancels the request on the server, and its late answer reaches nobody",
     () =>
       Effect.gen(function* () {
         const client = yield* connect("spiteful")

@@ -284,7 +284,7 @@ describe("Streamable HTTP", () => {
       assert.isTrue(remote.seen.some((one) => one.method === "DELETE"))
     })
   )
-  it.live("X-CANC-02 M9 interruption tells the server, and closes the stream", () =>
+  it.live("M9 X-CANC-02 interruption tells the server, and closes the stream", () =>
     Effect.gen(function* () {
       let closed = false
       const remote = yield* serve((seen, response) => {
@@ -324,7 +324,7 @@ describe("Streamable HTTP", () => {
       assert.strictEqual(remote.seen.filter((one) => one.method === "GET")[2]?.headers["last-event-id"], "e-2")
     })
   )
-  it.live("X-SAFE-05 M8 a redirect, a wrong address and a silent server are told without the query of the URL", () =>
+  it.live("M8 X-SAFE-05 a redirect, a wrong address and a silent server are told without the query of the URL", () =>
     Effect.gen(function* () {
       const remote = yield* serve((seen, response) => {
         response.writeHead(307, { location: "https://elsewhere.test/mcp?key=s3cret" })

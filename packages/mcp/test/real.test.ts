@@ -25,7 +25,7 @@ const answered = (
 }
 
 describe("server-filesystem", () => {
-  it.live("X-IDEM-01 M13 lists, reads, writes, and refuses what lies outside", () =>
+  it.live("M13 X-IDEM-01 lists, reads, writes, and refuses what lies outside", () =>
     Effect.gen(function* () {
       const root = yield* folder
       writeFileSync(join(root, "a.txt"), "hello from a file")

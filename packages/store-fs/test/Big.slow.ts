@@ -5,7 +5,7 @@ import * as Child from "./Child.ts"
 import * as Scratch from "./Scratch.ts"
 
 describe("a transcript beyond every string", () => {
-  it.live("X-STORE-04 J9 1.2 GB with one line of 80 MB: both sides of it, its true size, and little memory", () =>
+  it.live("J9 X-STORE-04 1.2 GB with one line of 80 MB: both sides of it, its true size, and little memory", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const file = yield* Scratch.file()

@@ -6,7 +6,7 @@ import * as Scratch from "./Scratch.ts"
 
 describe("a long transcript", () => {
   it.live(
-    "X-STORE-04 J9 200 MB open without being held in memory",
+    "J9 X-STORE-04 200 MB open without being held in memory",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -111,7 +111,7 @@ describe("Doctor", () => {
     ])
   })
 
-  it("X-STORE-05 J4 bad lines and broken pairs are named with their way out and left alone", () => {
+  it("J4 X-STORE-05 bad lines and broken pairs are named with their way out and left alone", () => {
     const report = examine(header, asks("a", "c"), message("u", "user", "went on"), "{}")
     assert.deepStrictEqual(Doctor.describe(report), [
       "line 4 was skipped or read in part: version null is not known to this reader",

@@ -9,7 +9,7 @@ const limit = 1_500_000
 
 describe("SIGKILL of a run of nine tool calls", () => {
   it.live(
-    `L-TOOL-05 T3 ${kills} kills: every resume opens, no call runs again, and the record is true of every call`,
+    `T3 L-TOOL-05 ${kills} kills: every resume opens, no call runs again, and the record is true of every call`,
     () =>
       Effect.gen(function* () {
         const whole = yield* KilledRun.wholeRun

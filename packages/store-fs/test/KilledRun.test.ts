@@ -4,7 +4,7 @@ import * as KilledRun from "./KilledRun.ts"
 
 describe("SIGKILL of a run of nine tool calls", () => {
   it.live(
-    "L-TOOL-05 T3 killed early, in the middle and late, the record is true of every call",
+    "T3 L-TOOL-05 killed early, in the middle and late, the record is true of every call",
     () =>
       Effect.gen(function* () {
         const whole = yield* KilledRun.wholeRun

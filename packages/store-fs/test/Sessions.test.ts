@@ -68,7 +68,7 @@ describe("where sessions live", () => {
 })
 
 describe("Sessions.list", () => {
-  it.effect("X-STORE-05 J2 lists every file, the last written first, a broken one with its problem", () =>
+  it.effect("J2 X-STORE-05 lists every file, the last written first, a broken one with its problem", () =>
     Effect.gen(function* () {
       const { home, one, put, two } = yield* world
       const old = put(one, "old", talk("hello\n  there", "hi"))
@@ -304,7 +304,7 @@ describe("FsTranscript.layer by session", () => {
     })
   )
 
-  it.effect("X-STORE-05 J7 a new session holds its meta from the first line", () =>
+  it.effect("J7 X-STORE-05 a new session holds its meta from the first line", () =>
     Effect.gen(function* () {
       const { home, one } = yield* world
       const file = Sessions.fileOf({ home, project: one }, "fresh")

@@ -90,7 +90,7 @@ describe("a request and its answer", () => {
     })
   )
 
-  live("X-WIRE-01 S8 a clean end without a finish reason is a cut too, with the usage that came", () =>
+  live("S8 X-WIRE-01 a clean end without a finish reason is a cut too, with the usage that came", () =>
     Effect.gen(function* () {
       const body = ReplayServer.events({ text: ["partial"], usage: { prompt_tokens: 7 }, finish: null, done: false })
       const server = yield* serving({ body })
@@ -101,7 +101,7 @@ describe("a request and its answer", () => {
     })
   )
 
-  live("X-WIRE-02 S9 an error object in a 200 stream is refused with the status it names", () =>
+  live("S9 X-WIRE-02 an error object in a 200 stream is refused with the status it names", () =>
     Effect.gen(function* () {
       const body = `${ReplayServer.events({ text: ["a"], finish: null, done: false })}data: {"error":{"code":"rate_limit_exceeded","message":"slow down. Try again in 2s"}}\n\n`
       const server = yield* serving({ body, ending: { _tag: "Hanging" } })

@@ -20,7 +20,7 @@ describe("Caps", () => {
     })
   })
 
-  it("L-CAP-05 F5 cost that nobody reported is absent, not zero", () => {
+  it("F5 L-CAP-05 cost that nobody reported is absent, not zero", () => {
     const spent = Caps.spent(Caps.attempt(fresh, { totalTokens: 5 }), 1000)
     assert.isFalse("cost" in spent)
     assert.isUndefined(Caps.reached(Caps.attempt(fresh, { totalTokens: 5 }), { maxCost: 0.01 }, 1000))
@@ -118,7 +118,7 @@ describe("Caps", () => {
     assert.isFalse(Caps.resume(0, [undefined]).complete)
   })
 
-  it("X-SPEND-02 P8 three children at once cannot borrow more than is left", () => {
+  it("P8 X-SPEND-02 three children at once cannot borrow more than is left", () => {
     const caps = { maxCost: 1 }
     const spent = Caps.attempt(fresh, { totalTokens: 1, cost: 0.4 })
     const first = Caps.reserve(spent, caps, { maxCost: 0.5 })
@@ -147,7 +147,7 @@ describe("Caps", () => {
     assert.deepStrictEqual(next._tag === "Granted" ? next.loan : {}, { maxTotalTokens: 70 })
   })
 
-  it("X-SPEND-02 P8 a cap of 0 lets nothing be spent and nothing be lent", () => {
+  it("P8 X-SPEND-02 a cap of 0 lets nothing be spent and nothing be lent", () => {
     assert.strictEqual(Caps.reached(fresh, { maxCost: 0 }, 1000)?.cap, "cost")
     assert.strictEqual(Caps.reached(fresh, { maxTotalTokens: 0 }, 1000)?.cap, "total-tokens")
     assert.strictEqual(Caps.reserve(fresh, { maxCost: 0 }, {})._tag, "Refused")

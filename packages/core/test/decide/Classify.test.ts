@@ -108,7 +108,7 @@ describe("Disposition", () => {
     assert.strictEqual(Disposition.decide(facts({ bucket: advance, attempt: 3 }))._tag, "GiveUp")
   })
 
-  it("L-ADV-04 L-400-03 F11 a window refusal is never sent again", () => {
+  it("F11 L-ADV-04 L-400-03 a window refusal is never sent again", () => {
     assert.deepStrictEqual(
       Disposition.decide(facts({ bucket: overflow })),
       Disposition.Disposition.GiveUp({ window: true, note: "" })
@@ -125,7 +125,7 @@ describe("Disposition", () => {
     assert.deepStrictEqual(wait(30_000), Disposition.Disposition.RetrySame({ backoffMs: 30_000 }))
   })
 
-  it("X-WIRE-06 F12 a longer one moves on, or fails saying so", () => {
+  it("F12 X-WIRE-06 a longer one moves on, or fails saying so", () => {
     const longer = facts({ bucket: advance, retryAfterMs: 3_600_000 })
     const failed = Disposition.decide(longer)
     assert.deepStrictEqual(

@@ -51,7 +51,7 @@ describe("Excerpt", () => {
   })
 
   it.prop(
-    "L-ART-06 J10 head and tail are pieces of the text, within the limit, and the facts are true",
+    "J10 L-ART-06 head and tail are pieces of the text, within the limit, and the facts are true",
     { text: Schema.String, limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })) },
     ({ limit, text }) => {
       const cut = Excerpt.cut(text, limit)

@@ -62,7 +62,7 @@ describe("a refusal that means the window", () => {
     for (const [text, code] of windows) assert.isTrue(overflow(text, code), text)
   })
 
-  it("L-400-02 F10 what only sounds like it", () => {
+  it("F10 L-400-02 what only sounds like it", () => {
     for (const [text, code] of others) assert.isFalse(overflow(text, code), text)
   })
 })

@@ -237,7 +237,7 @@ describe("Chain", () => {
     assert.strictEqual(decide([]), "Spent")
   })
 
-  it("L-400-03 K8 a 400 about the window may ask for the one pass and is a plain failure without a compactor", () => {
+  it("K8 L-400-03 a 400 about the window may ask for the one pass and is a plain failure without a compactor", () => {
     assert.strictEqual(decide(["overflow"]), "Compact")
     assert.strictEqual(decide(["overflow", "window"]), "Compact")
     assert.strictEqual(decide(["overflow"], true, true), "ContextExhausted")

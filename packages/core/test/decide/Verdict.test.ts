@@ -79,7 +79,7 @@ describe("Verdict", () => {
     assert.strictEqual(tag({ finish: "context-window" }), "Length")
   })
 
-  it("L-CLIP-01 L-CLIP-05 F4 a completion billed at the cap is truncated, one token short is finished", () => {
+  it("F4 L-CLIP-01 L-CLIP-05 a completion billed at the cap is truncated, one token short is finished", () => {
     const billed = (completionTokens: number) => ({ toolCalls: [call], usage: { promptTokens: 50, completionTokens } })
     assert.strictEqual(tag({ ...billed(255), finish: "tool-calls" }), "Turn")
     assert.strictEqual(tag({ ...billed(256), finish: "tool-calls" }), "Clipped")

@@ -72,7 +72,7 @@ describe("one call at a time", () => {
   )
 
   it.effect(
-    "L-TOOL-06 L-CANC-05 L-CANC-06 L-CANC-07 L-CANC-08 T4 a cancel reaches the call in flight; those behind are known not to have run",
+    "T4 L-TOOL-06 L-CANC-05 L-CANC-06 L-CANC-07 L-CANC-08 a cancel reaches the call in flight; those behind are known not to have run",
     () =>
       Effect.gen(function* () {
         const tools = Tools.make([
@@ -349,7 +349,7 @@ describe("operations", () => {
   )
 
   it.effect(
-    "O-STATE-06 L-DL-02 L-DL-03 L-DL-04 L-DL-05 L-DL-06 L-DL-07 T1 T2 a deadline leaves the outcome unknown, never failed, and the run goes on",
+    "O-STATE-06 L-DL-02 L-DL-03 L-DL-04 L-DL-05 L-DL-06 L-DL-07 a deadline leaves the outcome unknown, never failed, and the run goes on",
     () =>
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void>()

@@ -67,7 +67,7 @@ describe("concurrency groups", () => {
       })
   )
 
-  it.effect("L-CONC-05 P12 results are matched by position and kept in model order however they finish", () =>
+  it.effect("P12 L-CONC-05 results are matched by position and kept in model order however they finish", () =>
     Effect.gen(function* () {
       const tools = Tools.make([
         Tools.tool("task", (one) => {
@@ -258,7 +258,7 @@ describe("the tool deadline", () => {
 })
 
 describe("cancellation", () => {
-  it.effect("L-CANC-01 L-CANC-02 T16 a cancel aborts the stream, and nothing follows the terminal", () =>
+  it.effect("T16 L-CANC-01 L-CANC-02 a cancel aborts the stream, and nothing follows the terminal", () =>
     Effect.gen(function* () {
       const on = yield* Story.stage({
         script: [{ chunks: ["one ", "two"], failAfterChunks: 1, stall: true }],
@@ -280,7 +280,7 @@ describe("cancellation", () => {
     })
   )
 
-  it.effect("L-CANC-03 T7 a tool that returns although it was cancelled starts no further round", () =>
+  it.effect("T7 L-CANC-03 a tool that returns although it was cancelled starts no further round", () =>
     Effect.gen(function* () {
       const tools = Tools.make([Tools.tool("task", Tools.after("5 seconds", Tools.answer("anyway")))])
       const on = yield* Story.stage({

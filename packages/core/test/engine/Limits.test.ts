@@ -168,7 +168,7 @@ describe("the identical-call guard", () => {
     })
   )
 
-  it.effect("L-IDENT-07 T13 30 identical calls pass and the 31st trips", () =>
+  it.effect("T13 L-IDENT-07 30 identical calls pass and the 31st trips", () =>
     Effect.gen(function* () {
       const told = yield* Story.tell({
         script: [Script.callTools(...same(30)), Script.callTools(...same(1, "echo", 30)), Script.say("ok")],

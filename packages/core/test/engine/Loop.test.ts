@@ -41,7 +41,7 @@ describe("one run at a time", () => {
     })
   )
 
-  it.effect("L-RUN-03 L-RUN-04 T5 a detached call keeps the door shut after the result", () =>
+  it.effect("T5 L-RUN-03 L-RUN-04 a detached call keeps the door shut after the result", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const tools = Tools.make([Tools.tool("slow", () => Effect.as(Deferred.await(gate), "late"))])

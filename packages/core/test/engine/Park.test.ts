@@ -140,7 +140,7 @@ describe("background work and the park", () => {
     })
   )
 
-  it.effect("L-PARK-02 L-PARK-03 P5 what is queued already needs no park", () =>
+  it.effect("P5 L-PARK-02 L-PARK-03 what is queued already needs no park", () =>
     Effect.gen(function* () {
       const bus = yield* Bus.make()
       yield* bus.open(job())

@@ -109,7 +109,7 @@ describe("a tool-call tail", () => {
   )
 
   it.effect(
-    "L-TAIL-03 J15 an unanswered tail that nobody named is refused before any request, with both ways out",
+    "J15 L-TAIL-03 an unanswered tail that nobody named is refused before any request, with both ways out",
     () =>
       Effect.gen(function* () {
         const { loop, script } = yield* Story.stage({ script: [Script.say("never")], tools: echo() })
@@ -212,7 +212,7 @@ describe("a tool-call tail", () => {
 })
 
 describe("a transcript that takes no more lines", () => {
-  it.effect("X-STORE-06 J16 the run fails, names the operation without a settle, and the tool is not run again", () =>
+  it.effect("J16 X-STORE-06 the run fails, names the operation without a settle, and the tool is not run again", () =>
     Effect.gen(function* () {
       const memory = yield* MemoryTranscript.make()
       const faulty = yield* FaultyTranscript.make(memory, FaultyTranscript.fail(3, 99))

@@ -92,7 +92,7 @@ describe("retry and fallback", () => {
     })
   )
 
-  it.effect("L-ADV-04 L-400-01 L-400-03 F11 a 400 that is a window is never sent again", () =>
+  it.effect("F11 L-ADV-04 L-400-01 L-400-03 a 400 that is a window is never sent again", () =>
     Effect.gen(function* () {
       const overflow = Script.failWith(Script.http(400, "This model's maximum context length is 4097 tokens."))
       const told = yield* Story.tell({ script: [overflow, Script.say("never")] })
@@ -109,7 +109,7 @@ describe("retry and fallback", () => {
     })
   )
 
-  it.effect("X-WIRE-06 F12 a Retry-After within the cap is waited for, a longer one is not", () =>
+  it.effect("F12 X-WIRE-06 a Retry-After within the cap is waited for, a longer one is not", () =>
     Effect.gen(function* () {
       const short = yield* Story.tell({
         script: [Script.failWith(Script.http(503, "busy", 7000)), Script.say("ok")]
@@ -260,7 +260,7 @@ describe("windows", () => {
   )
 
   it.effect(
-    "L-LEN-03 L-LEN-04 L-LEN-05 L-CTXEX-04 K1 a near-window length on every backend compacts once, and a second one ends the run",
+    "K1 L-LEN-03 L-LEN-04 L-LEN-05 L-CTXEX-04 a near-window length on every backend compacts once, and a second one ends the run",
     () =>
       Effect.gen(function* () {
         const cut = {
@@ -304,7 +304,7 @@ describe("verdicts in the loop", () => {
     Story.tell({ script, transcript: true, ...plan }).pipe(Story.passing)
 
   it.effect(
-    "L-EMPTY-01 L-EMPTY-02 L-EMPTY-08 F2 an empty answer is sent once more; answered tools are not run again",
+    "F2 L-EMPTY-01 L-EMPTY-02 L-EMPTY-08 an empty answer is sent once more; answered tools are not run again",
     () =>
       Effect.gen(function* () {
         const tools = Tools.make([Tools.tool("t", Tools.echo)])
@@ -316,7 +316,7 @@ describe("verdicts in the loop", () => {
       })
   )
 
-  it.effect("L-EMPTY-03 F7 reasoning alone fails without a retry", () =>
+  it.effect("F7 L-EMPTY-03 reasoning alone fails without a retry", () =>
     Effect.gen(function* () {
       const told = yield* ended([{ content: "", reasoning: "I wonder" }, Script.say("never")])
       assert.strictEqual(told.outcome.reason, "empty-completion")
@@ -353,7 +353,7 @@ describe("verdicts in the loop", () => {
   )
 
   it.effect(
-    "L-LEN-10 L-LEN-21 L-LEN-22 L-CLIP-02 L-CLIP-08 F3 F4 X-WIRE-03 a clipped call is truncated, never dispatched, never committed",
+    "F3 L-LEN-10 L-LEN-21 L-LEN-22 L-CLIP-02 L-CLIP-08 X-WIRE-03 a clipped call is truncated, never dispatched, never committed",
     () =>
       Effect.gen(function* () {
         const tools = Tools.make([Tools.tool("write", Tools.echo)])
@@ -374,7 +374,7 @@ describe("verdicts in the loop", () => {
   )
 
   it.effect.each([{ finish: "length" as const }, { finish: "content-filter" as const }, { finish: "error" as const }])(
-    "X-WIRE-03 F3 a whole call under finish $finish is never dispatched",
+    "F3 X-WIRE-03 a whole call under finish $finish is never dispatched",
     ({ finish }) =>
       Effect.gen(function* () {
         const tools = Tools.make([Tools.tool("write", Tools.echo)])

@@ -352,7 +352,7 @@ describe("failures, told", () => {
   )
 
   it.effect(
-    "X-WIRE-06 F12 a wait that is longer than the cap goes to the next backend, and is said where there is none",
+    "F12 X-WIRE-06 a wait that is longer than the cap goes to the next backend, and is said where there is none",
     () =>
       Effect.gen(function* () {
         const limited = (seconds: number) => Script.failWith(Script.http(503, "busy", seconds * 1000))

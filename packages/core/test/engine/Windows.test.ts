@@ -343,7 +343,7 @@ describe("the context, weighed", () => {
   )
 
   it.effect(
-    "L-CTX-09 L-CAL-02 K6 a counter that learned from a bill has context and tools inside: the figure adds nothing twice",
+    "K6 L-CTX-09 L-CAL-02 a counter that learned from a bill has context and tools inside: the figure adds nothing twice",
     () =>
       Effect.gen(function* () {
         const context = RunContext.make({ headSections: [["rules", "be kind to everybody"]] })

@@ -300,7 +300,7 @@ describe("Replay: hostile ids and texts (R3)", () => {
     assert.isUndefined(Reflect.get({}, "polluted"))
   })
 
-  it("X-SAFE-01 J10 an old log with lone surrogates is healed on the way in", () => {
+  it("J10 X-SAFE-01 an old log with lone surrogates is healed on the way in", () => {
     const calls = [{ id: "a", name: "t", arguments: '"\ud800"' }]
     const replay = Replay.fromLines([
       message("1", "a\udc00"),

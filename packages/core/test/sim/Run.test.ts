@@ -16,7 +16,7 @@ const explore = async (options: Scene.Options, from: number, seeds: number) => {
 }
 
 describe("races of a run, under many seeds", () => {
-  it("O-TRANS-02 L-CANC-01 L-DL-13 X-CANC-01 T16 cancel, deadline, answer, question and steer in every order break nothing", async () => {
+  it("T16 O-TRANS-02 L-CANC-01 L-DL-13 X-CANC-01 cancel, deadline, answer, question and steer in every order break nothing", async () => {
     const histories = await explore({ cancel: true, park: false }, 0, count)
     assert.isAbove(histories, Math.min(20, count / 10))
   }, 600_000)

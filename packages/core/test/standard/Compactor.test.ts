@@ -267,7 +267,7 @@ describe("Compactor pass", () => {
     })
   )
 
-  it.effect("L-FAIL-02 F11 F12 a refusal that stays one is not asked again: straight to the trim", () =>
+  it.effect("F11 F12 L-FAIL-02 a refusal that stays one is not asked again: straight to the trim", () =>
     Effect.gen(function* () {
       for (const error of [refused(401), refused(400, "prompt is too long"), refused(429, "slow down", 3_600_000)]) {
         const { backend, requests } = scripted(error)

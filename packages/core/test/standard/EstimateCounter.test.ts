@@ -67,7 +67,7 @@ describe("EstimateCounter", () => {
     assert.strictEqual(counter.countMessages(texts("one", "two", "three")), 1000, "equal messages, other objects")
   })
 
-  it("L-CAL-02 K6 a rewritten or shorter conversation forgets the bill for good", () => {
+  it("K6 L-CAL-02 a rewritten or shorter conversation forgets the bill for good", () => {
     const messages = texts("one", "two", "three")
     const rewritten = texts("one", "TWO", "three")
     for (const other of [rewritten, messages.slice(0, 2)]) {
@@ -108,7 +108,7 @@ describe("EstimateCounter", () => {
     assert.strictEqual(counter.countMessages(messages), 9)
   })
 
-  it("L-CAL-03 F5 a bill without a usable number changes nothing", () => {
+  it("F5 L-CAL-03 a bill without a usable number changes nothing", () => {
     const messages = texts("one")
     const counter = EstimateCounter.make()
     counter.recordUsage(bill(messages, 500))

@@ -143,7 +143,7 @@ describe("Policy", () => {
     })
   )
 
-  it.effect("X-SAFE-03 T11 T12 the question says what is asked, neutralised, and which call it is about", () =>
+  it.effect("T11 T12 X-SAFE-03 the question says what is asked, neutralised, and which call it is about", () =>
     Effect.gen(function* () {
       const { provider } = fake(["write"])
       const { asked, asker } = person(once)
@@ -224,7 +224,7 @@ describe("Policy", () => {
   )
 
   it.effect(
-    "L-SHIM-04 L-SHIM-05 P2 a question is framed, and a grant is kept and recorded before the call is handed over",
+    "P2 L-SHIM-04 L-SHIM-05 a question is framed, and a grant is kept and recorded before the call is handed over",
     () =>
       Effect.gen(function* () {
         const order: Array<string> = []
