@@ -22,6 +22,18 @@ const scenarios = option("scenarios", "A,B,B1,D,E,F").split(",")
 const contestants = option("contestants", "settle,settle-journal").split(",")
 const reps = Number(option("reps", "3"))
 
+const usage = "npm run bench -- [--scenarios A,B,B1,D,E,F] [--contestants settle,settle-journal] [--reps 3]"
+if (process.argv.includes("--help")) {
+  console.log(usage)
+  process.exit(0)
+}
+const known = ["A", "B", "B1", "D", "E", "F"]
+const unknown = scenarios.filter((scenario) => !known.includes(scenario))
+if (unknown.length > 0 || !(reps >= 1)) {
+  console.error(`There is no scenario ${unknown.join(", ")}, or --reps is not a number above zero.\n${usage}`)
+  process.exit(2)
+}
+
 type Row = Readonly<Record<string, number>>
 
 /** The floor sends through the very client that the backends use, wherever it was installed. */

@@ -18,7 +18,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { root } from "./check/lib.mjs"
 
-const copy = mkdtempSync(join(tmpdir(), "settle-check-"))
+const copy = mkdtempSync(join(tmpdir(), "check-selftest-"))
 
 /** The packages are linked to the copy, everything else to what is installed. */
 const link = (from, to) => {
@@ -190,6 +190,7 @@ const plants = [
 
 const check = (name) => {
   const done = spawnSync(process.execPath, ["scripts/check.mjs", "--only", name], { cwd: copy, encoding: "utf8" })
+  if (done.error !== undefined) throw done.error
   return { failed: done.status !== 0, output: `${done.stdout}${done.stderr}` }
 }
 
