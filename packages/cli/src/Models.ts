@@ -3,6 +3,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import type { Backend } from "@settle/core/port/Backend"
 import type * as Refusal from "@settle/core/model/Refusal"
 import * as PerLine from "./demo/PerLine.ts"
@@ -11,7 +12,7 @@ import type { Link } from "./Plan.ts"
 import type { Model } from "./Protocols.ts"
 import * as Protocols from "./Protocols.ts"
 
-type Made = Effect.Effect<Backend, Refusal.Refusal>
+type Made = Effect.Effect<Backend, Refusal.Refusal, Scope.Scope>
 
 const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made => {
   switch (model.protocol) {
@@ -31,6 +32,13 @@ const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made
             { ...sent(model), baseUrl, model: name, apiKey, ...(promptCache === undefined ? {} : { promptCache }) },
             apiKeyEnv ?? "apiKeyEnv"
           )
+      )
+    }
+    case "koboldcpp": {
+      const options = { ...sent(model), baseUrl: Protocols.serverOf(model), model: Protocols.modelName(model), apiKey }
+      return loaded(
+        () => import("@settle/backends/KoboldCpp"),
+        ({ make }) => make(options, model.apiKeyEnv ?? "apiKeyEnv")
       )
     }
     case "embedded":

@@ -62,6 +62,17 @@ export const Anthropic = Schema.Struct({
   )
 }).annotate({ description: "The messages API of Anthropic, and servers that speak it." })
 
+export const KoboldCpp = Schema.Struct({
+  protocol: Schema.Literal("koboldcpp"),
+  baseUrl: optional(
+    Schema.NonEmptyString.annotate({
+      description: "Up to and without /chat/completions. Default http://127.0.0.1:5001/v1."
+    })
+  ),
+  ...remote,
+  model: optional(Schema.NonEmptyString.annotate({ description: "It runs one model and answers to any name." }))
+}).annotate({ description: "A KoboldCpp server; a cancel ends its generation." })
+
 export const Embedded = Schema.Struct({
   protocol: Schema.Literal("embedded"),
   model: optional(Schema.NonEmptyString.annotate({ description: "What it is called in the transcript." })),
@@ -75,7 +86,7 @@ export const Embedded = Schema.Struct({
 }).annotate({ description: "The small demonstration model inside Settle: no key, no network, and little wit." })
 
 /** The table. A protocol that is not here does not exist for the configuration. */
-export const protocols = [OpenAiChat, Anthropic, Embedded] as const
+export const protocols = [OpenAiChat, Anthropic, KoboldCpp, Embedded] as const
 
 export const Model = Schema.Union(protocols)
 export type Model = typeof Model.Type
@@ -89,7 +100,8 @@ export const takes = (model: Model, key: string): boolean =>
   )
 
 /** The model's name on the wire and in the budget. */
-export const modelName = (model: Model): string => model.model ?? About.name
+export const modelName = (model: Model): string =>
+  model.model ?? (model.protocol === "koboldcpp" ? "koboldcpp" : About.name)
 
 /** Default server of chat completions. */
 export const openAi = "https://api.openai.com/v1"
@@ -101,6 +113,8 @@ export const serverOf = (model: Model): string | undefined => {
       return model.baseUrl ?? openAi
     case "anthropic":
       return model.baseUrl ?? "https://api.anthropic.com"
+    case "koboldcpp":
+      return model.baseUrl ?? "http://127.0.0.1:5001/v1"
     case "embedded":
       return undefined
   }

@@ -8,6 +8,7 @@ const env = (values: Record<string, string>) => ConfigProvider.layer(ConfigProvi
 const entries: ReadonlyArray<Protocols.Model> = [
   { protocol: "openai-chat", baseUrl: "http://127.0.0.1:9/v1", model: "a", apiKeyEnv: "K", maxTokens: 7 },
   { protocol: "anthropic", baseUrl: "http://127.0.0.1:9", model: "b", apiKeyEnv: "K", maxTokens: 8 },
+  { protocol: "koboldcpp", maxTokens: 10 },
   { protocol: "embedded", maxTokens: 9 }
 ]
 
@@ -24,6 +25,7 @@ describe("Models", () => {
         [
           ["a", 7],
           ["b", 8],
+          ["koboldcpp", 10],
           ["demonstration-0.8m", 9]
         ]
       )
