@@ -13,7 +13,6 @@ export default defineConfig(({ mode }) => {
     resolve: { conditions: ["source"] },
     test: {
       testTimeout: slow ? 600_000 : 20_000,
-      passWithNoTests: slow,
       projects: ["core", "testing", "backends", "store-fs", "mcp", "cli"].map((name) => project(name, slow))
     }
   }
