@@ -101,7 +101,7 @@ describe("Policy", () => {
         call("5", "read")
       ]
       const answers = yield* policy.execute(batch)
-      assert.deepStrictEqual(batches, [[batch[0], batch[1], batch[4]]])
+      assert.deepStrictEqual(batches, [batch.filter((_, index) => [0, 1, 4].includes(index))])
       assert.strictEqual(batches[0]?.[1], batch[1])
       assert.deepStrictEqual(
         asked.map((request) => request["callId"]),
