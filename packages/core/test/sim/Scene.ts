@@ -6,7 +6,7 @@ import * as Message from "@settle/core/model/Message"
 import * as Tool from "@settle/core/model/Tool"
 import * as Bus from "@settle/core/standard/Bus"
 import * as Mailbox from "@settle/core/standard/Mailbox"
-import { Script, Tools } from "@settle/testing"
+import { Script, Tools, World } from "@settle/testing"
 import { Clock, Effect, Random } from "effect"
 import * as Story from "../engine/Story.ts"
 
@@ -92,3 +92,9 @@ export const scene = ({ cancel, park }: Options) =>
     const marks = told.replay?.entries.filter((entry) => entry.mark === "abandoned").length ?? 0
     return `${told.outcome.outcome} ${settled} ${marks} ${drainedAt > resultAt ? "late" : ""}`
   }).pipe(Effect.scoped)
+
+/** Plays so many seeds; answers how many different histories they had. */
+export const explore = async (options: Options, seeds: { readonly from: number; readonly count: number }) => {
+  const histories = await World.seeds(seeds, (seed) => World.run(scene(options), { seed }))
+  return new Set(histories).size
+}
