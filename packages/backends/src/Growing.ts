@@ -2,10 +2,10 @@
  * The growing bytes of one conversation: an opening, and every message so far. Nobody else writes to them.
  *
  * G1. What is on loan (a body still being sent) is never written to: the next write goes to a copy.
- * G2. It holds a prefix of a conversation only while revision and messages say so.
  */
-import type { Message } from "@settle/core/model/Message"
 import type { Conversation } from "@settle/core/model/Conversation"
+import type { Message } from "@settle/core/model/Message"
+import { Given } from "./Given.ts"
 
 const smallest = 2048
 
@@ -15,18 +15,14 @@ export interface Loan {
 }
 
 export class Growing {
-  readonly callIds = new Set<string>()
-  readonly #revision: number
-  readonly #given: Array<Message> = []
+  readonly given: Given
   readonly #start: number
-  #source: ReadonlyArray<Message>
   #buffer: Buffer
   #end = 0
   #lent: object | undefined
 
-  constructor(opening: string, { messages, revision }: Conversation) {
-    this.#revision = revision
-    this.#source = messages
+  constructor(opening: string, conversation: Conversation) {
+    this.given = new Given(conversation)
     this.#buffer = Buffer.allocUnsafeSlow(smallest)
     this.#write(opening)
     this.#start = this.#end
@@ -41,25 +37,12 @@ export class Growing {
     return this.#buffer.subarray(this.#start, this.#end)
   }
 
-  /** Is this a prefix of that conversation? The same array only grows; another one is compared message by message. */
-  fits({ messages, revision }: Conversation): boolean {
-    const given = this.#given
-    if (this.#revision !== revision || given.length > messages.length) return false
-    if (this.#source === messages) return given.length === 0 || given.at(-1) === messages[given.length - 1]
-    return given.every((message, index) => message === messages[index])
-  }
-
   /** Takes up what the conversation has beyond it; a message may have no text at all. */
   grow(messages: ReadonlyArray<Message>, textOf: (message: Message) => string): void {
-    this.#source = messages
-    for (let at = this.#given.length; at < messages.length; at++) {
-      const message = messages[at]
-      if (message === undefined) continue
+    this.given.take(messages, (message) => {
       const text = textOf(message)
-      if (text !== "") this.#write(this.#end === this.#start ? text : `,${text}`)
-      this.#given.push(message)
-      for (const call of message.toolCalls ?? []) this.callIds.add(call.id)
-    }
+      if (text !== "") this.#write(this.isEmpty ? text : `,${text}`)
+    })
   }
 
   /** The bytes with this text behind them, until they are released. */

@@ -10,11 +10,10 @@
  *     and none may be chosen.
  * Q5. The two sides take turns, and a user begins: neighbours of one side are one message, results of calls first.
  */
-import * as Canonical from "@settle/core/model/Canonical"
 import * as Json from "@settle/core/model/Json"
-import * as Message from "@settle/core/model/Message"
-import type { Declaration } from "@settle/core/model/Tool"
 import type * as Backend from "@settle/core/port/Backend"
+import { Memory, Once } from "../Given.ts"
+import * as Sides from "../Sides.ts"
 import type * as Streaming from "../Streaming.ts"
 import * as Constrain from "./Constrain.ts"
 import * as Wire from "./Wire.ts"
@@ -36,150 +35,33 @@ const reserved = new Set(["model", "messages", "system", "tools", "stream", "max
 
 const mark = `,"cache_control":{"type":"ephemeral"}`
 /** Said for a user who has said nothing yet: the provider wants a user to begin. */
-const silence = JSON.stringify({ type: "text", text: "(no message yet)" })
+const silence = { type: "text", text: "(no message yet)" }
 
-/** The growing bytes of one conversation: every message so far, without a closing of the last one and without marks. */
-interface Growing {
-  readonly revision: number
-  readonly given: Array<Message.Message>
-  source: ReadonlyArray<Message.Message>
-  readonly callIds: Set<string>
-  /** Tools that were called, by the names that went out. */
-  readonly called: Set<string>
-  readonly system: Array<Json.JsonObject>
-  buffer: Buffer
-  end: number
-  side: "user" | "assistant" | undefined
-  /** Where the last block of each user message ends, before its closing brace. */
-  readonly ends: Array<number>
-  /** Digest of `given`. */
-  prefix: string
-}
-
-const write = (self: Growing, text: string): void => {
-  const needed = self.end + text.length * 3
-  if (needed > self.buffer.length) {
-    const grown = Buffer.allocUnsafeSlow(needed * 2)
-    self.buffer.copy(grown, 0, 0, self.end)
-    self.buffer = grown
-  }
-  self.end += self.buffer.write(text, self.end)
-}
-
-const opening = (side: "user" | "assistant"): string => `{"role":"${side}","content":[`
-
-const append = (self: Growing, { blocks, role }: Wire.Encoded): void => {
-  if (blocks.length === 0) return
-  if (self.side === undefined && role === "assistant") append(self, { role: "user", blocks: [JSON.parse(silence)] })
-  const joins = self.side === role
-  write(self, joins ? "," : `${self.side === undefined ? "" : "]},"}${opening(role)}`)
-  write(self, Wire.join(blocks))
-  self.side = role
-  if (role === "assistant") return
-  if (joins) self.ends.pop()
-  self.ends.push(self.end - 1)
-}
-
-const smallest = 2048
-
-const fresh = ({ messages, revision }: Backend.Request["conversation"]): Growing => ({
-  revision,
-  given: [],
-  source: messages,
-  callIds: new Set(),
-  called: new Set(),
-  system: [],
-  buffer: Buffer.allocUnsafeSlow(smallest),
-  end: 0,
-  side: undefined,
-  ends: [],
-  prefix: Canonical.textDigest("")
-})
-
-/** Does this memory hold a prefix of these messages? The same array only grows; another array is compared one by one. */
-const fits = (self: Growing | undefined, { messages, revision }: Backend.Request["conversation"]): self is Growing => {
-  if (self === undefined || self.revision !== revision || self.given.length > messages.length) return false
-  if (self.source === messages) return self.given.at(-1) === messages[self.given.length - 1] || self.given.length === 0
-  return self.given.every((message, index) => message === messages[index])
-}
+const opening = (side: Sides.Encoded["role"]): string => `{"role":"${side}","content":[`
 
 export const make = (options: Options): Encoder => {
-  const toolTexts = new WeakMap<ReadonlyArray<Declaration>, ReadonlyArray<Json.JsonObject>>()
-  const growing = new WeakMap<object, Growing>()
-
-  const toolsOf = (declared: ReadonlyArray<Declaration>): ReadonlyArray<Json.JsonObject> => {
-    const kept = toolTexts.get(declared)
-    if (kept !== undefined) return kept
-    const made = Wire.tools(declared)
-    toolTexts.set(declared, made)
-    return made
+  const tools = new Once(Wire.tools)
+  const talks = new Memory<Sides.Talk>()
+  const writer: Sides.Writer = {
+    opening: { user: opening("user"), assistant: opening("assistant") },
+    silence,
+    system: Wire.textBlocks,
+    encode: (message, { prefix }) =>
+      Wire.message(message, { unchanged: prefix, always: undefined, never: "" }[options.replayThinking])
   }
-
-  const grown = (conversation: Backend.Request["conversation"]): Growing => {
-    const { messages } = conversation
-    const first = messages[0]
-    const kept = growing.get(messages) ?? (first === undefined ? undefined : growing.get(first))
-    const self = fits(kept, conversation) ? kept : fresh(conversation)
-    self.source = messages
-    for (const message of messages.slice(self.given.length)) grow(self, message, options)
-    growing.set(messages, self)
-    if (first !== undefined) growing.set(first, self)
-    return self
-  }
-
   return {
     prepare: (request) => {
-      const self = grown(request.conversation)
-      const { head, tail } = request
+      const { conversation, head, tail } = request
+      const talk = talks.of(conversation, () => new Sides.Talk(writer, conversation))
+      talk.grow(conversation.messages)
       const bytes = [
         Buffer.from(`{"model":${JSON.stringify(Json.wellFormed(options.model))},"messages":[`),
-        ...messagesOf(self, { head, tail, marked: options.promptCache }),
-        Buffer.from(`]${closing(self, request, { options, tools: toolsOf(request.tools) })}}`)
+        ...talk.messages({ head, tail, mark: options.promptCache ? mark : undefined }),
+        Buffer.from(`]${closing(talk, request, { options, tools: tools.of(request.tools) })}}`)
       ]
-      return { body: Buffer.concat(bytes), callIds: self.callIds, kept: self.prefix }
+      return { body: Buffer.concat(bytes), callIds: talk.given.callIds, kept: talk.prefix }
     }
   }
-}
-
-const grow = (self: Growing, message: Message.Message, { replayThinking }: Options): void => {
-  if (message.role === "system" && self.side === undefined) self.system.push(...Wire.textBlocks(message.content))
-  else append(self, Wire.message(message, { unchanged: self.prefix, always: undefined, never: "" }[replayThinking]))
-  self.given.push(message)
-  for (const call of Message.callsOf(message)) {
-    self.callIds.add(call.id)
-    self.called.add(Wire.toolName(call.name))
-  }
-  self.prefix = Canonical.textDigest(`${self.prefix}${Message.digest(message)}`)
-}
-
-interface Around {
-  readonly head: Message.Message | undefined
-  readonly tail: Message.Message | undefined
-  readonly marked: boolean
-}
-
-/** The messages with their marks, between a head and a tail of this request alone. */
-const messagesOf = (self: Growing, { head, marked, tail }: Around): ReadonlyArray<Buffer> => {
-  const before = head === undefined || head.role === "system" ? "" : Wire.join(Wire.message(head, "").blocks)
-  const after = tail === undefined ? "" : Wire.join(Wire.message(tail, "").blocks)
-  if (self.side === undefined) {
-    const said = [before, after].filter((blocks) => blocks !== "").join(",")
-    return [Buffer.from(`${opening("user")}${said === "" ? silence : said}]}`)]
-  }
-  const out: Array<Buffer> = []
-  let from = 0
-  if (before !== "") {
-    // the first message is a user's
-    from = opening("user").length
-    out.push(Buffer.from(`${opening("user")}${before},`))
-  }
-  for (const end of marked ? self.ends.slice(-2) : []) {
-    out.push(self.buffer.subarray(from, end), Buffer.from(mark))
-    from = end
-  }
-  out.push(self.buffer.subarray(from, self.end))
-  if (after === "") return [...out, Buffer.from("]}")]
-  return [...out, Buffer.from(self.side === "user" ? `,${after}]}` : `]},${opening("user")}${after}]}`)]
 }
 
 interface Closing {
@@ -190,13 +72,13 @@ interface Closing {
 const marking = (blocks: ReadonlyArray<Json.JsonObject>): ReadonlyArray<Json.JsonObject> =>
   blocks.map((block, i) => (i < blocks.length - 1 ? block : { ...block, cache_control: { type: "ephemeral" } }))
 
-const closing = (self: Growing, request: Backend.Request, { options, tools }: Closing): string => {
+const closing = (self: Sides.Talk, request: Backend.Request, { options, tools }: Closing): string => {
   const { head, schema } = request
   const cap = Math.min(options.maxTokens, request.maxTokens ?? options.maxTokens)
   const now = head?.role === "system" ? Wire.textBlocks(head.content) : []
   const marked = options.promptCache
   const system = [...(marked ? marking(self.system) : self.system), ...now]
-  const offered = tools.length > 0 ? tools : [...self.called].map(mention)
+  const offered = tools.length > 0 ? tools : called(self).map(mention)
   const declared = marked && self.system.length === 0 ? marking(offered) : offered
   const params = Object.entries(options.params).filter(
     ([key, value]) => !reserved.has(key) && fitsCap(key, value, cap) && (key !== "tool_choice" || tools.length > 0)
@@ -212,6 +94,11 @@ const closing = (self: Growing, request: Backend.Request, { options, tools }: Cl
   }
   return `,${JSON.stringify(Json.fromUnknown(members)).slice(1, -1)}`
 }
+
+/** Tools that were called, by the names that went out. */
+const called = (self: Sides.Talk): ReadonlyArray<string> => [
+  ...new Set([...self.given.calls.values()].map((call) => Wire.toolName(call.name)))
+]
 
 const mention = (name: string): Json.JsonObject => ({ name, input_schema: { type: "object" } })
 

@@ -10,13 +10,8 @@ import * as Canonical from "@settle/core/model/Canonical"
 import * as Json from "@settle/core/model/Json"
 import * as Message from "@settle/core/model/Message"
 import type { Declaration } from "@settle/core/model/Tool"
+import type { Encoded } from "../Sides.ts"
 import * as Replay from "./Replay.ts"
-
-/** Blocks of one side. A system message in the middle of a conversation is told to the model as the user's. */
-export interface Encoded {
-  readonly role: "user" | "assistant"
-  readonly blocks: ReadonlyArray<Json.JsonObject>
-}
 
 export const toolName = (name: string): string => {
   const safe = name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 128)
@@ -61,7 +56,9 @@ const result = (self: Message.Message): Json.JsonObject => {
   }
 }
 
-/** `prefix`: the digest that a turn's thinking must have been signed after; `undefined` sends it whatever it followed. */
+/**
+ * A system message in the middle of a conversation is told to the model as the user's. `prefix`: the digest that a turn's thinking must have been signed after; `undefined` sends it whatever it followed.
+ */
 export const message = (self: Message.Message, prefix: string | undefined): Encoded => {
   switch (self.role) {
     case "system":
@@ -84,7 +81,3 @@ export const tools = (declared: ReadonlyArray<Declaration>): ReadonlyArray<Json.
     ...(tool.description === undefined ? {} : { description: Json.wellFormed(tool.description) }),
     input_schema: Json.fromUnknown({ ...tool.parameters, type: "object" })
   }))
-
-/** Blocks as JSON texts, joined. */
-export const join = (blocks: ReadonlyArray<Json.JsonObject>): string =>
-  blocks.map((block) => JSON.stringify(block)).join(",")

@@ -115,9 +115,3 @@ export const tools = (declared: ReadonlyArray<Declaration>): string =>
       }
     }))
   )
-
-/** The text without its outer braces, to be put after other members; empty when there is none. */
-export const members = (object: Json.JsonObject): string => {
-  const text = JSON.stringify(Json.fromUnknown(object))
-  return text === "{}" ? "" : `,${text.slice(1, -1)}`
-}
