@@ -60,7 +60,7 @@ export const make = (
         {
           http,
           endpoint: checked,
-          prepare: (given) => encoder.prepare(given, { genkey }),
+          prepare: (given) => keyed(encoder.prepare(given), genkey),
           reader: () => new BodyReader(new Assembly(checked), checked.maxEventSize)
         },
         request
@@ -111,6 +111,12 @@ interface Aborting {
   readonly within: Duration.Duration
   readonly running: FiberSet.FiberSet<void>
 }
+
+/** The body with one more member. */
+const keyed = (prepared: Streaming.Prepared, genkey: string): Streaming.Prepared => ({
+  ...prepared,
+  body: Buffer.concat([prepared.body.subarray(0, -1), Buffer.from(`,"genkey":${JSON.stringify(genkey)}}`)])
+})
 
 /** The server learns that nobody wants this generation; what it says to that changes nothing. */
 const abort = ({ endpoint, http, within }: Aborting, genkey: string): Effect.Effect<void> =>

@@ -153,7 +153,12 @@ describe("a language model of effect/ai as a backend", () => {
 
   it.effect("D11 an id that the conversation or the reply has already is replaced", () =>
     Effect.gen(function* () {
-      const { backend } = yield* model([{ type: "tool-call", id: "c1", name: "read", params: {} }, ended("tool-calls")])
+      const { backend } = yield* model([
+        { type: "tool-call", id: "c1", name: "read", params: {} },
+        { type: "tool-call", id: "c2", name: "read", params: { path: "a" } },
+        { type: "tool-call", id: "c2", name: "read", params: { path: "b" } },
+        ended("tool-calls")
+      ])
       const before = [
         Message.user("hi"),
         Message.assistant("", [{ id: "c1", name: "read", arguments: "{}" }]),
