@@ -43,8 +43,8 @@ const reader: Rules.Reader<Grant> = {
 export const decode = (given: unknown): Result.Result<ReadonlyArray<Grant>, Rules.InvalidRules> =>
   Rules.decodeWith(given, reader)
 
-/** Digest of everything a server says about a tool. */
-export const digestOf = (declaration: Declaration): string => Canonical.digest(declaration)
+/** Digest of everything a server says about a tool; which server says it stands beside it. */
+export const digestOf = ({ origin: _origin, ...said }: Declaration): string => Canonical.digest(said)
 
 /** A rule as a grant for the tools that are listed now; an allowance that is for none of them is no grant. */
 export const bind = (

@@ -5,7 +5,7 @@
  *     a drive or a URL, a relative path without a root.
  * P2. A folder contains itself and what lies below it, by whole segments. Segments that differ in case or composition alone are
  *     `unknown`: whether they are one place is the file system's to say.
- * P3. Among the named arguments one that is missing counts as unreadable; of the default ones, those that are there count.
+ * P3. Only arguments at the top are read, texts or lists of texts. Among the named arguments one that is missing counts as unreadable; of the default ones, those that are there count.
  */
 import * as Json from "../model/Json.ts"
 import * as Pattern from "../model/Pattern.ts"

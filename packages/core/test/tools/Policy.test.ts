@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Schema } from "effect"
 import type * as Json from "../../src/model/Json.ts"
 import * as Tool from "../../src/model/Tool.ts"
 import * as Asker from "../../src/port/Asker.ts"
@@ -351,7 +351,7 @@ describe("Policy", () => {
     })
   )
 
-  it.effect("P4 an asker that throws, or gives up, denies its call and no other", () =>
+  it.effect("c8 an asker that throws, or gives up, denies its call and no other", () =>
     Effect.gen(function* () {
       const { provider } = fake(["write"])
       const { asker } = person(Effect.die(new Error("screen gone")), Effect.interrupt, once)
@@ -511,5 +511,48 @@ describe("Policy", () => {
       assert.strictEqual(yield* probed.probe?.(call("1", "x")) ?? Effect.succeed(undefined), "landed")
       assert.isUndefined((yield* Policy.make({ provider: fake([]).provider })).probe)
     })
+  )
+
+  const Action = Schema.Literals(["allow-once", "deny-once", "always-allow", "always-deny", "nonsense"])
+  it.effect.prop(
+    "L-CONC-12 c8 for any batch and any answers: what runs is what was allowed, and each answer stands at its place",
+    {
+      calls: Schema.Array(Schema.Literals(["read", "write", "other", "remove"])),
+      answers: Schema.Array(Action)
+    },
+    ({ answers, calls }) =>
+      Effect.gen(function* () {
+        const { batches, provider } = fake(["read", "write", "other", "remove"])
+        const { asked, asker } = person(...answers.map((action) => ({ action })))
+        const policy = yield* Policy.make({ provider, rules, asker })
+        const batch = calls.map((name, index) => call(String(index), name))
+        const given = said(yield* policy.execute(batch))
+        // The same, told call by call: a grant speaks for the calls behind it.
+        const grants = new Map<string, boolean>()
+        let questions = 0
+        const expected = calls.map((name) => {
+          if (name === "read" || name === "remove") return name === "read"
+          const granted = grants.get(name)
+          if (granted !== undefined) return granted
+          const action = answers[questions++]
+          const isAllowed = action === "allow-once" || action === "always-allow"
+          if (action?.startsWith("always") === true) grants.set(name, isAllowed)
+          return isAllowed
+        })
+        assert.deepStrictEqual(
+          given.map((answer, index) => answer === `ran ${calls[index] ?? ""}`),
+          expected
+        )
+        assert.deepStrictEqual(
+          given.map(isDenied),
+          expected.map((isAllowed) => !isAllowed)
+        )
+        assert.deepStrictEqual(
+          batches.flat(),
+          batch.filter((_, index) => expected[index])
+        )
+        assert.isAtMost(batches.length, 1)
+        assert.strictEqual(asked.length, questions)
+      })
   )
 })
