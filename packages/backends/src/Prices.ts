@@ -24,11 +24,18 @@ export interface Query extends Source {
   readonly at: number
 }
 
+/** US dollars for a million tokens; of prices that rise with the length of a prompt, the lowest. */
+export interface Rates {
+  readonly input: number
+  readonly output: number
+}
+
 export interface Prices {
   /** US dollars, or `undefined` when the list cannot tell. */
   readonly cost: (usage: Usage, query: Query) => number | undefined
   /** The usage with a computed cost, where it had none and the list can tell. */
   readonly complete: (usage: Usage, query: Query) => Usage
+  readonly rates: (query: Query) => Rates | undefined
   /** Tokens, where the list says it. */
   readonly contextWindow: (query: Query) => number | undefined
 }
@@ -59,9 +66,17 @@ const make = (list: List): Prices => {
       const computed = usage.cost === undefined ? cost(usage, query) : undefined
       return computed === undefined ? usage : { ...usage, cost: computed, costComputed: true }
     },
-    contextWindow: (query) => look({ input_tokens: 0, output_tokens: 0 }, query)?.model.context_window
+    rates: (query) => {
+      const { input_mtok: input, output_mtok: output } = look(noTokens, query)?.model_price ?? {}
+      return input === undefined || output === undefined ? undefined : { input: lowest(input), output: lowest(output) }
+    },
+    contextWindow: (query) => look(noTokens, query)?.model.context_window
   }
 }
+
+const noTokens = { input_tokens: 0, output_tokens: 0 }
+
+const lowest = (price: number | { readonly base: number }): number => (typeof price === "number" ? price : price.base)
 
 /** The list's names; `undefined` when the parts contradict the whole, or a half is missing. */
 const tokensOf = (usage: Usage): Record<string, number> | undefined => {
