@@ -191,6 +191,23 @@ const open = Effect.fnUntraced(function* (protocol: Protocol, request: Port.Requ
   return pulling({ endpoint, request, prepared, response, reader: protocol.reader() })
 })
 
+/** What a backend says of itself. */
+export interface Self {
+  readonly model: string
+  /** Completion cap it sends, when it sends one. */
+  readonly maxTokens?: number | undefined
+  /** Default true. */
+  readonly canConstrain?: boolean
+}
+
+/** The backend that speaks a protocol. */
+export const backend = ({ canConstrain = true, maxTokens, model }: Self, protocol: Protocol): Port.Backend => ({
+  model,
+  maxTokens,
+  canConstrain,
+  stream: (request) => stream(protocol, request)
+})
+
 /** The streamed reply to one request; nothing is sent before it is pulled. */
 export const stream = (protocol: Protocol, request: Port.Request): Stream.Stream<Port.Chunk, Port.BackendError> =>
   Stream.fromChannel(

@@ -3,6 +3,7 @@
  * is taken out is said in the description instead; whoever reads the reply still checks it against the whole schema. Pure.
  */
 import * as Json from "@settle/core/model/Json"
+import * as Notes from "../Notes.ts"
 
 // prettier-ignore
 const unsupported: ReadonlySet<string> = new Set([
@@ -29,7 +30,7 @@ export const schema = (given: Json.Json): Json.Json => {
     } else if (named.has(key) && Json.isObject(value)) kept.push([key, inner(value)])
     else if (key !== "additionalProperties" && key !== "description") kept.push([key, schema(value)])
   }
-  const described = description(given["description"], notes)
+  const described = Notes.description(given["description"], notes)
   if (described !== undefined) kept.push(["description", described])
   if (given["type"] === "object" || Json.isObject(given["properties"])) kept.push(["additionalProperties", false])
   return Object.fromEntries(kept)
@@ -37,8 +38,3 @@ export const schema = (given: Json.Json): Json.Json => {
 
 const inner = (schemas: Json.JsonObject): Json.JsonObject =>
   Object.fromEntries(Object.entries(schemas).map(([name, value]) => [name, schema(value)]))
-
-const description = (given: Json.Json | undefined, notes: ReadonlyArray<string>): string | undefined => {
-  const texts = [...(typeof given === "string" ? [given] : []), ...(notes.length > 0 ? [`(${notes.join("; ")})`] : [])]
-  return texts.length === 0 ? undefined : texts.join(" ")
-}

@@ -2,12 +2,13 @@
  * Chat completions over HTTP as a `Backend`: sends what `Request` wrote, reads what `Assemble` understands, and adds nothing.
  */
 import type * as Refusal from "@settle/core/model/Refusal"
-import * as Port from "@settle/core/port/Backend"
+import type * as Port from "@settle/core/port/Backend"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { BodyReader } from "../BodyReader.ts"
+import * as Chain from "../Chain.ts"
 import * as Http from "../Http.ts"
 import * as Streaming from "../Streaming.ts"
 import { Assembly } from "./Assemble.ts"
@@ -21,33 +22,22 @@ export type { ReplayReasoning } from "./Dialect.ts"
 export const make = (options: Options, keyName?: string): Effect.Effect<Port.Backend, Refusal.Refusal> =>
   Effect.gen(function* () {
     const checked = yield* Effect.fromResult(OptionsCheck.check(options, keyName))
-    const http = yield* Http.Http
     const encoder = new Encoder({
       model: options.model,
       dialect: checked.dialect,
       maxTokens: options.maxTokens,
       params: options.params ?? {}
     })
-    const protocol: Streaming.Protocol = {
-      http,
+    return Streaming.backend(options, {
+      http: yield* Http.Http,
       endpoint: checked,
       prepare: (request) => encoder.prepare(request),
       reader: () => new BodyReader(new Assembly(checked), checked.maxEventSize)
-    }
-    return {
-      model: options.model,
-      maxTokens: options.maxTokens,
-      canConstrain: options.canConstrain ?? true,
-      stream: (request) => Streaming.stream(protocol, request)
-    }
+    })
   })
 
 /** A chain of this one backend. */
-export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> =>
-  Layer.effect(
-    Port.Backends,
-    Effect.map(make(options), (backend) => ({ chain: [backend] }))
-  )
+export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> => Chain.layer([make(options)])
 
 /** `OPENAI_BASE_URL` (default: OpenAI's), `OPENAI_MODEL`, `OPENAI_API_KEY`. */
 export const config = Config.all({
@@ -57,11 +47,8 @@ export const config = Config.all({
 })
 
 /** A chain of the one backend that the environment describes. */
-export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Layer.effect(
-  Port.Backends,
-  Effect.gen(function* () {
-    const { apiKey, baseUrl, model } = yield* config
-    const backend = yield* make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "OPENAI_API_KEY")
-    return { chain: [backend] }
-  })
-)
+export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Chain.layer([
+  Effect.flatMap(config, ({ apiKey, baseUrl, model }) =>
+    make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "OPENAI_API_KEY")
+  )
+])

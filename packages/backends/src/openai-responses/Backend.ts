@@ -1,0 +1,53 @@
+/**
+ * Responses over HTTP as a `Backend`: sends what `Request` wrote, reads what `Assemble` understands, and adds nothing.
+ */
+import type * as Refusal from "@settle/core/model/Refusal"
+import type * as Port from "@settle/core/port/Backend"
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { BodyReader } from "../BodyReader.ts"
+import * as Chain from "../Chain.ts"
+import * as Http from "../Http.ts"
+import * as Streaming from "../Streaming.ts"
+import { Assembly } from "./Assemble.ts"
+import * as OptionsCheck from "./Options.ts"
+import { Encoder } from "./Request.ts"
+
+export type Options = OptionsCheck.Options
+
+/** One backend. Refuses settings that cannot work; never connects by itself. */
+export const make = (options: Options, keyName?: string): Effect.Effect<Port.Backend, Refusal.Refusal> =>
+  Effect.gen(function* () {
+    const checked = yield* Effect.fromResult(OptionsCheck.check(options, keyName))
+    const encoder = new Encoder({
+      model: options.model,
+      maxTokens: options.maxTokens,
+      encryptedReasoning: checked.encryptedReasoning,
+      params: options.params ?? {}
+    })
+    return Streaming.backend(options, {
+      http: yield* Http.Http,
+      endpoint: checked,
+      prepare: (request) => encoder.prepare(request),
+      reader: () => new BodyReader(new Assembly(checked), checked.maxEventSize)
+    })
+  })
+
+/** A chain of this one backend. */
+export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> => Chain.layer([make(options)])
+
+/** `OPENAI_BASE_URL` (default: OpenAI's), `OPENAI_MODEL`, `OPENAI_API_KEY`. */
+export const config = Config.all({
+  baseUrl: Config.String("OPENAI_BASE_URL").pipe(Config.withDefault(OptionsCheck.defaultBaseUrl)),
+  model: Config.String("OPENAI_MODEL"),
+  apiKey: Config.option(Config.Redacted("OPENAI_API_KEY"))
+})
+
+/** A chain of the one backend that the environment describes. */
+export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Chain.layer([
+  Effect.flatMap(config, ({ apiKey, baseUrl, model }) =>
+    make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "OPENAI_API_KEY")
+  )
+])
