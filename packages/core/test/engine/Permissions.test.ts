@@ -242,6 +242,46 @@ describe("permission in a run", () => {
     })
   )
 
+  const places = [0, 1, 2, 3, 4, 5, 6].flatMap((at) =>
+    (["landed", "lost", "torn"] as const).map((how) => ({ at, how }))
+  )
+  it.effect.each(places)(
+    "P2 L-GRANT-03 killed at line $at, $how: no call ran before its always was recorded",
+    ({ at, how }) =>
+      Effect.gen(function* () {
+        const memory = yield* MemoryTranscript.make()
+        const faulty = yield* FaultyTranscript.make(memory, FaultyTranscript.crash(at, how))
+        const dead = yield* process({ asker: person(Effect.succeed(always)).asker })
+        const on = yield* Story.doomed({
+          script: [Script.callTools(call("1", "write")), Script.say("ok")],
+          provider: dead.provider,
+          transcript: faulty.transcript
+        })
+        yield* on.loop.run(Story.ask())
+        yield* faulty.crashed
+
+        const second = yield* reopen(memory)
+        const record = yield* second.replay
+        const isRecorded = (record.grants ?? []).length > 0
+        if (dead.tools.ran.length > 0) assert.isTrue(isRecorded)
+        const messages = Replay.messages(record)
+        const isOpen = messages.at(-1)?.role === "assistant" && messages.at(-1)?.toolCalls !== undefined
+        const again = person(Effect.succeed({ action: "deny-once" }))
+        const resumed = yield* process({ asker: again.asker, restored: record.grants })
+        const stage = yield* Story.stage({
+          script: isOpen ? [Script.say("ok")] : [Script.callTools(call("2", "write")), Script.say("ok")],
+          provider: resumed.provider,
+          transcript: second
+        })
+        const told = isOpen
+          ? yield* Story.play(stage, messages, { resumeToolCalls: ["1"] })
+          : yield* Story.play(stage, [...messages, Message.user("go on")])
+        assert.strictEqual(told.outcome.final, "ok")
+        assert.strictEqual(again.asked.length, isRecorded ? 0 : 1)
+        assert.strictEqual(resumed.tools.ran.length, isRecorded ? 1 : 0)
+      })
+  )
+
   it.effect("P3 a restart while a question is open puts it again, for the same call, and the call runs once", () =>
     Effect.gen(function* () {
       const memory = yield* MemoryTranscript.make()
