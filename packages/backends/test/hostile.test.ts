@@ -234,4 +234,23 @@ describe("a hostile provider", () => {
       assert.include(always?.error ?? "", want.says ?? "")
     }).pipe(Effect.scoped)
   )
+
+  it.live.each([
+    { includeUsage: undefined, asked: undefined },
+    { includeUsage: true, asked: { include_usage: true } }
+  ])(
+    "L-CLIP-07 X-WIRE-05 an unknown server is asked for usage only when it is said to take it: $includeUsage",
+    (given) =>
+      Effect.gen(function* () {
+        const server = yield* HostileProvider.make(HostileKinds.kinds["200 json answer"])
+        const backend = OpenAiChat.layer({ baseUrl: server.baseUrl, model: "m", includeUsage: given.includeUsage })
+        const layer = Agent.layer(settings).pipe(Layer.provide(backend), Layer.provide(Http.layer()))
+        const run = Effect.flatMap(Agent.Agent, (agent) =>
+          Effect.flatMap(agent.run("go"), (running) => running.outcome)
+        )
+        assert.strictEqual((yield* Effect.provide(run, layer)).final, "whole")
+        const body = Json.parse(server.bodies[0] ?? "")
+        assert.deepStrictEqual(Json.isObject(body) ? body["stream_options"] : body, given.asked)
+      }).pipe(Effect.scoped)
+  )
 })
