@@ -77,7 +77,7 @@ export const check = (options: Options, access: Access): Result.Result<Checked, 
       url,
       headers: yield* Settings.headers(own, headers),
       scrub: Failures.scrubber(Settings.secrets(key, headers)),
-      headersTimeout: yield* Settings.duration("headersTimeout", options.headersTimeout ?? "60 seconds"),
+      headersTimeout: yield* Settings.patience("headersTimeout", options.headersTimeout ?? "60 seconds"),
       idleBytesTimeout: yield* Settings.duration("idleBytesTimeout", options.idleBytesTimeout ?? "120 seconds"),
       maxEventSize: yield* Settings.size("maxEventSize", options.maxEventSize, Sse.defaultMaxEventSize),
       maxReplySize: yield* Settings.size("maxReplySize", options.maxReplySize, 64 * 1024 * 1024)

@@ -15,37 +15,53 @@ import * as Protocols from "./Protocols.ts"
 type Made = Effect.Effect<Backend, Refusal.Refusal, Scope.Scope>
 
 const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made => {
-  switch (model.protocol) {
+  const { protocol } = model
+  const keyName = keyOf(model) ?? "apiKeyEnv"
+  switch (protocol) {
     case "openai-chat": {
-      const { apiKeyEnv, baseUrl = Protocols.openAi, includeUsage, model: name } = model
+      const options = {
+        ...remote(model, apiKey),
+        baseUrl: model.baseUrl ?? Protocols.openAi,
+        includeUsage: model.includeUsage
+      }
       return loaded(
         () => import("@settle/backends/openai-chat/Backend"),
-        ({ make }) => make({ ...sent(model), baseUrl, model: name, apiKey, includeUsage }, apiKeyEnv ?? "apiKeyEnv")
+        ({ make }) => make(options, keyName)
+      )
+    }
+    case "openai-responses": {
+      const options = { ...remote(model, apiKey), encryptedReasoning: model.encryptedReasoning }
+      return loaded(
+        () => import("@settle/backends/openai-responses/Backend"),
+        ({ make }) => make(options, keyName)
       )
     }
     case "anthropic": {
-      const { apiKeyEnv, baseUrl, model: name, promptCache } = model
+      const { promptCache } = model
+      const options = { ...remote(model, apiKey), ...(promptCache === undefined ? {} : { promptCache }) }
       return loaded(
         () => import("@settle/backends/anthropic/Backend"),
-        ({ make }) =>
-          make(
-            { ...sent(model), baseUrl, model: name, apiKey, ...(promptCache === undefined ? {} : { promptCache }) },
-            apiKeyEnv ?? "apiKeyEnv"
-          )
+        ({ make }) => make(options, keyName)
       )
     }
-    case "koboldcpp": {
-      const options = { ...sent(model), baseUrl: Protocols.serverOf(model), model: Protocols.modelName(model), apiKey }
+    case "gemini":
+      return loaded(
+        () => import("@settle/backends/gemini/Backend"),
+        ({ make }) => make(remote(model, apiKey), keyName)
+      )
+    case "koboldcpp":
       return loaded(
         () => import("@settle/backends/KoboldCpp"),
-        ({ make }) => make(options, model.apiKeyEnv ?? "apiKeyEnv")
+        ({ make }) => make(remote(model, apiKey), keyName)
       )
-    }
-    case "embedded":
-      return loaded(
+    case "embedded": {
+      const options = { ...sent(model), model: Protocols.modelName(model) }
+      const made = loaded(
         () => import("@settle/backends/embedded/Backend"),
-        ({ make }) => make({ ...sent(model), model: Protocols.modelName(model) })
-      ).pipe(Effect.map((backend) => (model.perLine === true ? PerLine.make(backend) : backend)))
+        ({ make }) => make(options)
+      )
+      return model.perLine === true ? Effect.map(made, PerLine.make) : made
+    }
   }
 }
 
@@ -55,6 +71,15 @@ const loaded = <M>(load: () => Promise<M>, use: (module: M) => Made): Made => Ef
 const sent = (model: Model) => ({
   ...(model.maxTokens === undefined ? {} : { maxTokens: model.maxTokens }),
   ...("params" in model && model.params !== undefined ? { params: model.params } : {})
+})
+
+type Remote = Exclude<Model, { readonly protocol: "embedded" }>
+
+const remote = (model: Remote, apiKey: Redacted.Redacted<string> | undefined) => ({
+  ...sent(model),
+  baseUrl: model.baseUrl,
+  model: Protocols.modelName(model),
+  apiKey
 })
 
 /** The list of prices, for a server that can be in it: an address of this machine or network is in none. */

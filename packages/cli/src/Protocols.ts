@@ -62,6 +62,29 @@ export const Anthropic = Schema.Struct({
   )
 }).annotate({ description: "The messages API of Anthropic, and servers that speak it." })
 
+export const OpenAiResponses = Schema.Struct({
+  protocol: Schema.Literal("openai-responses"),
+  baseUrl: optional(
+    Schema.NonEmptyString.annotate({ description: "Up to and without /responses. Default https://api.openai.com/v1." })
+  ),
+  ...remote,
+  encryptedReasoning: optional(
+    Schema.Boolean.annotate({
+      description: "Ask for the reasoning, encrypted, to send it back. Default: unless the model is known to refuse."
+    })
+  )
+}).annotate({ description: "The responses API of OpenAI, without storage there." })
+
+export const Gemini = Schema.Struct({
+  protocol: Schema.Literal("gemini"),
+  baseUrl: optional(
+    Schema.NonEmptyString.annotate({
+      description: "Up to and without /models. Default https://generativelanguage.googleapis.com/v1beta."
+    })
+  ),
+  ...remote
+}).annotate({ description: "The API of Google's Gemini models." })
+
 export const KoboldCpp = Schema.Struct({
   protocol: Schema.Literal("koboldcpp"),
   baseUrl: optional(
@@ -86,7 +109,7 @@ export const Embedded = Schema.Struct({
 }).annotate({ description: "The small demonstration model inside Settle: no key, no network, and little wit." })
 
 /** The table. A protocol that is not here does not exist for the configuration. */
-export const protocols = [OpenAiChat, Anthropic, KoboldCpp, Embedded] as const
+export const protocols = [OpenAiChat, OpenAiResponses, Anthropic, Gemini, KoboldCpp, Embedded] as const
 
 export const Model = Schema.Union(protocols)
 export type Model = typeof Model.Type
@@ -103,16 +126,19 @@ export const takes = (model: Model, key: string): boolean =>
 export const modelName = (model: Model): string =>
   model.model ?? (model.protocol === "koboldcpp" ? "koboldcpp" : About.name)
 
-/** Default server of chat completions. */
+/** Default server of both OpenAI protocols. */
 export const openAi = "https://api.openai.com/v1"
 
 /** Where a model of this entry is called; `undefined` for one in the box. */
 export const serverOf = (model: Model): string | undefined => {
   switch (model.protocol) {
     case "openai-chat":
+    case "openai-responses":
       return model.baseUrl ?? openAi
     case "anthropic":
       return model.baseUrl ?? "https://api.anthropic.com"
+    case "gemini":
+      return model.baseUrl ?? "https://generativelanguage.googleapis.com/v1beta"
     case "koboldcpp":
       return model.baseUrl ?? "http://127.0.0.1:5001/v1"
     case "embedded":

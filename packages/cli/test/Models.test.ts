@@ -7,7 +7,9 @@ const env = (values: Record<string, string>) => ConfigProvider.layer(ConfigProvi
 
 const entries: ReadonlyArray<Protocols.Model> = [
   { protocol: "openai-chat", baseUrl: "http://127.0.0.1:9/v1", model: "a", apiKeyEnv: "K", maxTokens: 7 },
+  { protocol: "openai-responses", baseUrl: "http://127.0.0.1:9/v1", model: "r", apiKeyEnv: "K", maxTokens: 11 },
   { protocol: "anthropic", baseUrl: "http://127.0.0.1:9", model: "b", apiKeyEnv: "K", maxTokens: 8 },
+  { protocol: "gemini", baseUrl: "http://127.0.0.1:9", model: "g", apiKeyEnv: "K", maxTokens: 12 },
   { protocol: "koboldcpp", maxTokens: 10 },
   { protocol: "embedded", maxTokens: 9 }
 ]
@@ -24,7 +26,9 @@ describe("Models", () => {
         chain.map((backend) => [backend.model, backend.maxTokens]),
         [
           ["a", 7],
+          ["r", 11],
           ["b", 8],
+          ["g", 12],
           ["koboldcpp", 10],
           ["demonstration-0.8m", 9]
         ]

@@ -88,6 +88,21 @@ describe("signals", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.live("L-DRAIN-02 SIGINT in a call of a minute: the server is told, and the process does not wait for it", () =>
+    Effect.gen(function* () {
+      const content = "word ".repeat(150).trim()
+      const call = { id: "a", name: "slow_write_file", arguments: [JSON.stringify({ path: "a.txt", content })] }
+      const { started, where } = yield* begin({ body: ReplayServer.events({ calls: [call] }) }, slow)
+      yield* started.printed(`"kind":"tool-started"`)
+      started.signal("SIGINT")
+      const before = performance.now()
+      const ran = yield* started.ended
+      assert.deepStrictEqual([ran.code, ran.stderr], [130, ""])
+      assert.isBelow(performance.now() - before, 20_000)
+      assert.isBelow(where.has("a.txt") ? where.read("a.txt").split(" ").length : 0, 100)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("a second SIGINT leaves at once; a SIGTERM before it is no second chance", () =>
     Effect.gen(function* () {
       const { started } = yield* begin(twoWrites, slow)

@@ -38,7 +38,7 @@ export const demo = Effect.fn("commands.Demo")(function* (input: Input) {
   if (input.serve !== undefined) return yield* SlowServer.serve(input.serve)
   const { stdout } = yield* Out.Out
   const tell = (text: string) => stdout.write(`${text}\n`)
-  const step = (text: string) => tell(`\n${Render.toned(stdout, "plain", text)}`)
+  const step = (text: string) => tell(`\n${text}`)
   const workspace = yield* Workspace.make(input.dir)
   yield* tell(
     "Settle demo: a run is killed in the middle of a tool call, and its transcript tells what is known about it."
