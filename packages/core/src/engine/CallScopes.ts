@@ -20,6 +20,7 @@ export const make = (
   runId,
   live: Effect.sync(() => !feed.isClosed()),
   isCancelled: Effect.sync(isCancelled),
+  isAwaited: (callId) => Effect.sync(() => inFlight.has(callId)),
   log: (level, logger, data) => Effect.sync(() => void feed.emit({ _tag: "Log", level, logger, data })),
   progress: ({ callId, message, progress, total }) =>
     Effect.sync(() => {

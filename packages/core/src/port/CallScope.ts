@@ -20,6 +20,8 @@ export interface CallScope {
   readonly live: Effect.Effect<boolean>
   /** The run was asked to stop: what has not begun for it must not begin any more (T8). */
   readonly isCancelled: Effect.Effect<boolean>
+  /** The run still waits for the answer of this call; false once it was given up, and once the run ended. */
+  readonly isAwaited: (callId: string) => Effect.Effect<boolean>
   readonly log: (level: LogLevel, logger: string, data: Json.Json) => Effect.Effect<void>
   /** Dropped unless it names a call in flight (L-SHIM-08). */
   readonly progress: (note: Progress) => Effect.Effect<void>
@@ -40,6 +42,7 @@ export const none: CallScope = {
   runId: "",
   live: Effect.succeed(false),
   isCancelled: Effect.succeed(false),
+  isAwaited: () => Effect.succeed(true),
   log: () => Effect.void,
   progress: () => Effect.void,
   asking: (_request, ask) => ask,

@@ -9,7 +9,8 @@ export type Denial = Data.TaggedEnum<{
   ByGrant: { readonly verdict: Rules.Verdict }
   ByPerson: { readonly message: string | undefined }
   NobodyToAsk: { readonly verdict: Rules.Verdict }
-  Cancelled: {}
+  /** The run was cancelled, or gave the call up, before it was handed over. */
+  Withdrawn: {}
   /** The question broke, or its answer was none; `why` says how. */
   Unanswered: { readonly why: string }
   Malformed: {}
@@ -31,8 +32,8 @@ const why = (denial: Denial): string => {
         : `The person who was asked said no: ${denial.message}`
     case "NobodyToAsk":
       return `It needs somebody's permission (${asked(denial.verdict)}), and nobody is there to be asked.`
-    case "Cancelled":
-      return "The run was cancelled before it was handed over."
+    case "Withdrawn":
+      return "The run was cancelled, or gave it up, before it was handed over."
     case "Unanswered":
       return `Asking for permission brought no answer: ${denial.why}.`
     case "Malformed":

@@ -7,7 +7,8 @@
  *     asked. Nothing a tool says of itself takes part (X-IDEM-02).
  * P3. One question at a time among all who share the lock. The grants are read again once it is one's turn, and a new one is kept
  *     and recorded before the next turn: whoever waited behind an "always" is not asked.
- * P4. Whatever goes wrong while asking denies that call and no other. A run that was cancelled meanwhile hands nothing over (T8).
+ * P4. Whatever goes wrong while asking denies that call and no other. A call that nobody waits for any
+ *     more is not handed over (T8).
  * P5. An approval is for the call that was shown: the one that is handed over, by its id and the digest of tool and arguments
  *     (T11, T12). A grant is for the declaration that was listed when the question was put (X-SAFE-04).
  */
@@ -131,8 +132,8 @@ const execute = (gate: Gate, batch: ReadonlyArray<Tool.Invocation>) =>
     const scope = yield* CallScope
     const denials: Array<Denial | undefined> = []
     for (const invocation of batch) denials.push(yield* judge(gate, invocation, scope))
-    const withdrawn = yield* isWithdrawn(scope)
-    const closed = denials.map((denial) => denial ?? (withdrawn ? Denial.Cancelled() : undefined))
+    const gone = yield* Effect.forEach(batch, (invocation) => isWithdrawn(scope, invocation))
+    const closed = denials.map((denial, index) => denial ?? (gone[index] === true ? Denial.Withdrawn() : undefined))
     const allowed = batch.filter((_, index) => closed[index] === undefined)
     const answers = allowed.length === 0 ? [] : yield* gate.provider.execute(allowed)
     let next = 0
@@ -142,11 +143,10 @@ const execute = (gate: Gate, batch: ReadonlyArray<Tool.Invocation>) =>
     })
   })
 
-/** Cancelled, or given up altogether: whoever asked for the call does not wait any more. */
-const isWithdrawn = (scope: CallScope) =>
+/** Nobody waits for the call any more: what has not begun must not begin (T8). */
+const isWithdrawn = (scope: CallScope, { callId }: Tool.Invocation) =>
   Effect.gen(function* () {
-    if (scope.runId === "") return false
-    return (yield* scope.isCancelled) || !(yield* scope.live)
+    return (yield* scope.isCancelled) || !(yield* scope.isAwaited(callId))
   })
 
 /** Why a call may not be handed over; `undefined`: it may. */
@@ -161,7 +161,7 @@ const judge = (gate: Gate, invocation: Tool.Invocation, scope: CallScope) =>
     if (asker === Asker.none) return Denial.NobodyToAsk(first)
     return yield* gate.lock.withPermits(1)(
       Effect.gen(function* () {
-        if (yield* isWithdrawn(scope)) return Denial.Cancelled()
+        if (yield* isWithdrawn(scope, invocation)) return Denial.Withdrawn()
         const second = yield* settled(gate, call)
         if (second.verdict.decision !== "ask") return denialOf(second)
         return yield* ask(gate, { invocation, call, scope, asker, verdict: second.verdict })
@@ -216,7 +216,7 @@ const ask = (gate: Gate, question: Question): Effect.Effect<Denial | undefined> 
       )
     )
     // The answer to a question that nobody waits for any more allows nothing, and keeps nothing.
-    if (yield* isWithdrawn(scope)) return Denial.Cancelled()
+    if (yield* isWithdrawn(scope, invocation)) return Denial.Withdrawn()
     const read = Result.flatMap(given, (answer) => Answers.read(answer, { callId: invocation.callId, digest }))
     if (Result.isFailure(read)) return Denial.Unanswered({ why: read.failure })
     const { always, decision, message, rules } = read.success

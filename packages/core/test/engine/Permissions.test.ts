@@ -177,7 +177,8 @@ describe("permission in a run", () => {
       assert.deepStrictEqual(
         told.outcome.messages.filter(({ role }) => role === "tool").map(({ content }) => content),
         ["1", "2"].map(
-          () => 'Permission denied for "write"; the call was not run. The run was cancelled before it was handed over.'
+          () =>
+            'Permission denied for "write"; the call was not run. The run was cancelled, or gave it up, before it was handed over.'
         )
       )
     })
@@ -311,6 +312,44 @@ describe("permission in a run", () => {
         ["1"]
       )
     })
+  )
+
+  it.effect(
+    "T8 a call that its run gave up while it waited for its turn to be asked about is not asked about, nor run",
+    () =>
+      Effect.gen(function* () {
+        const answer = yield* Deferred.make<Json.JsonObject>()
+        const { asked, asker, wasAsked } = person(Deferred.await(answer))
+        const { provider, tools } = yield* process({ asker })
+        const waiting = yield* Story.stage({
+          script: [Script.callTools(call("a", "write", { n: 1 })), Script.say("one")],
+          tools,
+          provider
+        })
+        const hasty = yield* Story.stage({
+          script: [Script.callTools(call("b", "write", { n: 2 })), Script.say("two")],
+          tools,
+          provider,
+          settings: { toolDeadline: "2 seconds" }
+        })
+        const first = yield* waiting.loop.run(Story.ask())
+        yield* wasAsked
+        const second = yield* hasty.loop.run(Story.ask())
+        while ((yield* second.isDone) === false) yield* TestClock.adjust("1 second")
+        const outcome = yield* second.outcome
+        assert.strictEqual(outcome.final, "two")
+        yield* Deferred.succeed(answer, once)
+        assert.strictEqual((yield* first.result).final, "one")
+        yield* second.drained
+        assert.deepStrictEqual(
+          asked.map((request) => request["callId"]),
+          ["a"]
+        )
+        assert.deepStrictEqual(
+          tools.ran.map(({ callId }) => callId),
+          ["a"]
+        )
+      })
   )
 
   it.effect("L-DL-11 L-SHIM-06 an hour in front of a question costs the call no deadline", () =>

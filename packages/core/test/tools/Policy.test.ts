@@ -213,7 +213,7 @@ describe("Policy", () => {
           said(answers),
           ["read", "write", "write"].map(
             (name) =>
-              `Permission denied for "${name}"; the call was not run. The run was cancelled before it was handed over.`
+              `Permission denied for "${name}"; the call was not run. The run was cancelled, or gave it up, before it was handed over.`
           )
         )
         assert.strictEqual(asked.length, 1)
