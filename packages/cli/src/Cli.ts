@@ -39,6 +39,18 @@ const runCommand = Command.make("run", { ...Flags.shared, prompt }, (parsed) =>
   ])
 )
 
+const chat = Command.make("chat", Flags.shared, (parsed) =>
+  lazily(
+    () => import("./commands/Chat.ts"),
+    (m) => m.chat(Flags.given(parsed))
+  )
+).pipe(
+  Command.withDescription("A conversation: type while it works, Esc cancels the run, Ctrl-C twice leaves"),
+  Command.withExamples([
+    { command: "settle chat --session plans", description: "goes on in that session, or begins it" }
+  ])
+)
+
 const session = Argument.String("session").pipe(Argument.withDescription("Name of a session, or the path of its file"))
 
 const resume = Command.make(
@@ -165,7 +177,7 @@ const demo = Command.make(
 
 const settle = Command.make("settle").pipe(
   Command.withDescription("An agent runtime that never calls an unknown outcome a failure"),
-  Command.withSubcommands([runCommand, resume, sessions, tools, mcp, models, demo])
+  Command.withSubcommands([runCommand, chat, resume, sessions, tools, mcp, models, demo])
 )
 
 /** Help that was asked for is output; a usage error is a paragraph on stderr. */

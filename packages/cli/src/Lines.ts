@@ -9,6 +9,8 @@ import * as Effect from "effect/Effect"
 export interface Lines {
   /** The next line, without its end; `undefined` when there will be none. */
   readonly next: Effect.Effect<string | undefined>
+  /** Where single keys can be read: one of these, or `undefined`. */
+  readonly pick?: (keys: string) => Effect.Effect<string | undefined>
 }
 
 export const make = (stream: NodeJS.ReadableStream): Lines => {

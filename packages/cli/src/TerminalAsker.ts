@@ -56,9 +56,11 @@ const question = (parts: Parts, request: Json.JsonObject): Effect.Effect<Json.Js
 
 const write = ({ device }: Parts, text: string) => device.write(text)
 
-const choose = Effect.fnUntraced(function* (parts: Parts, text: string) {
+/** `keys`: the answers there are; none of them for a line of text. */
+const choose = Effect.fnUntraced(function* (parts: Parts, text: string, keys = "") {
   yield* write(parts, `${text} `)
-  return (yield* parts.lines.next)?.trim() ?? ""
+  const { next, pick } = parts.lines
+  return (yield* keys === "" || pick === undefined ? next : pick(keys))?.trim() ?? ""
 })
 
 const permission = Effect.fnUntraced(function* (parts: Parts, request: Json.JsonObject) {
@@ -72,7 +74,7 @@ const permission = Effect.fnUntraced(function* (parts: Parts, request: Json.Json
   if (reasons !== "") yield* write(parts, `  ${Render.toned(parts.device, "quiet", reasons)}\n`)
   const wider = suggestionOf(request["suggestion"])
   const always = wider === undefined ? "" : `, a: always, d: never (${wider})`
-  const typed = (yield* choose(parts, `y: once, n: no${always}?`)).toLowerCase()
+  const typed = (yield* choose(parts, `y: once, n: no${always}?`, always === "" ? "yn" : "ynad")).toLowerCase()
   const { callId, digest } = request
   return {
     action: actionOf(typed, wider !== undefined),
@@ -98,7 +100,7 @@ const confirm = Effect.fnUntraced(function* (parts: Parts, request: Json.JsonObj
     parts,
     `${Render.toned(parts.device, "warning", `${server} ${asks}:`)}\n  ${Neutral.bounded(textOf(shown ?? ""), 600)}\n`
   )
-  const typed = (yield* choose(parts, `${yes}, n: no?`)).toLowerCase()
+  const typed = (yield* choose(parts, `${yes}, n: no?`, "yn")).toLowerCase()
   return { action: typed === "y" || typed === "yes" ? "accept" : "decline" }
 })
 
@@ -147,7 +149,7 @@ const elicitation = Effect.fnUntraced(function* (parts: Parts, request: Json.Jso
     `${Render.toned(parts.device, "warning", `${server} asks:`)} ${Neutral.bounded(textOf(params["message"] ?? ""), 600)}\n`
   )
   if (typeof params["url"] === "string") yield* write(parts, `  ${Neutral.bounded(params["url"], 600)}\n`)
-  const answer = (yield* choose(parts, "y: answer, n: decline?")).toLowerCase()
+  const answer = (yield* choose(parts, "y: answer, n: decline?", "yn")).toLowerCase()
   if (answer !== "y" && answer !== "yes") return { action: "decline" }
   const content = yield* form(parts, params["requestedSchema"])
   return content === undefined ? { action: "decline" } : { action: "accept", content }

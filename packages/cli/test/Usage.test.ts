@@ -22,7 +22,7 @@ describe("usage", () => {
   it.live("helps on stdout, for every command with flags of its own", () =>
     inPlace((where) =>
       Effect.gen(function* () {
-        const commands = [[], ["run"], ["resume"], ["sessions"], ["sessions", "doctor"], ["demo"]]
+        const commands = [[], ["run"], ["chat"], ["resume"], ["sessions"], ["sessions", "doctor"], ["demo"]]
         const helps = yield* Effect.forEach(commands, (command) => settle(where, [...command, "--help"]), {
           concurrency: 3
         })

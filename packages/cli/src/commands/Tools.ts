@@ -1,6 +1,7 @@
 /** `settle tools`: the catalogue as the model sees it, by provider, with the class of each tool and the rule that applies to it. */
 import * as Effect from "effect/Effect"
 import type { Declaration } from "@settle/core/model/Tool"
+import type { ToolProvider } from "@settle/core/port/ToolProvider"
 import * as Pattern from "@settle/core/model/Pattern"
 import * as Rules from "@settle/core/tools/Rules"
 import * as Settings from "@settle/core/model/Settings"
@@ -32,16 +33,26 @@ export const tools = Effect.fn("commands.Tools")(function* ({ config: file, outp
   const { stdout } = yield* Out.Out
   if (servers.size === 0) return yield* stdout.write(output === "json" ? "[]\n" : none)
   const started = yield* Servers.strict(servers, root)
-  const listed = yield* Effect.orDie(started.provider.list)
+  yield* print(started.provider, config, output)
+}, Effect.scoped)
+
+/** The catalogue of tools that are there. */
+export const print = Effect.fn("Tools.print")(function* (
+  provider: ToolProvider,
+  config: Config.Config,
+  output: Input["output"]
+) {
+  const { stdout } = yield* Out.Out
+  const listed = yield* Effect.orDie(provider.list)
   const isHidden = ({ name }: Declaration) => Rules.isHidden(config.rules ?? [], name)
   const rows = listed.filter((tool) => !isHidden(tool)).map((tool) => row(tool, config))
   const hidden = listed.filter(isHidden).map(({ name }) => Neutral.line(name))
   if (output === "json") return yield* stdout.write(`${JSON.stringify(rows, null, 2)}\n`)
   yield* stdout.write(table(rows))
   if (hidden.length > 0) yield* stdout.write(`\nDenied by a rule, and not shown to the model: ${hidden.join(", ")}\n`)
-}, Effect.scoped)
+})
 
-const none = 'No tools: no MCP server is configured. Add one under "mcpServers" in settle.json.\n'
+export const none = 'No tools: no MCP server is configured. Add one under "mcpServers" in settle.json.\n'
 
 const row = (tool: Declaration, config: Config.Config): Row => {
   const rules = config.idempotency ?? []
