@@ -126,7 +126,10 @@ const Limits = Schema.Struct({
   toolDeadline: optional(time("Working time of one call or group; time a human is asked does not count.")),
   maxRetries: optional(Positive.annotate(described("Sends for each backend, the first included."))),
   backoffCap: optional(time("Longest wait between two sends. Default 30 seconds.")),
-  roundTripTimeout: optional(time("Longest silence of an answer, not its whole time.")),
+  roundTripTimeout: optional(time("Longest silence of an answer, not its whole time. Default 120 seconds.")),
+  contentTimeout: optional(
+    time("Longest time without content while an answer only says that it lives. Default 600 seconds.")
+  ),
   parkIdleTimeout: optional(time("Longest wait for background work. Default 1800 seconds."))
 })
 
