@@ -1,0 +1,259 @@
+/** Real inference in this process: a tiny model with random weights, whose tokens, windows, grammars and stops are real. */
+import * as Conversation from "@settle/core/model/Conversation"
+import * as Message from "@settle/core/model/Message"
+import * as Port from "@settle/core/port/Backend"
+import * as RandomGguf from "@settle/testing/servers/RandomGguf"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Latch, type Scope, Stream } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as Gguf from "../src/gguf/Backend.ts"
+import * as Grammar from "../src/gguf/Grammar.ts"
+import * as Library from "../src/gguf/Library.ts"
+
+const loads = await import("node-llama-cpp")
+  .then(({ getLlama, LlamaLogLevel }) => getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error }))
+  .then(
+    () => true,
+    (cause: unknown) => {
+      console.warn(
+        `skipped: llama.cpp cannot be loaded here (${cause instanceof Error ? cause.message : String(cause)})`
+      )
+      return false
+    }
+  )
+
+const file = (bytes: Uint8Array) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const folder = mkdtempSync(join(tmpdir(), "settle-gguf-"))
+      const path = join(folder, "tiny-random.gguf")
+      writeFileSync(path, bytes)
+      return { folder, path }
+    }),
+    ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  )
+
+const made = (options: Partial<Gguf.Options> = {}) =>
+  Effect.gen(function* () {
+    const { path } = yield* file(RandomGguf.make({ seed: 7, context: 2048 }))
+    return yield* Gguf.make({ path, gpu: false, threads: 1, ...options })
+  })
+
+const ask = (messages: ReadonlyArray<Message.Message>, more: Partial<Port.Request> = {}): Port.Request => ({
+  conversation: Conversation.of(messages),
+  tools: [],
+  ...more
+})
+
+const hi = ask([Message.user("hi")])
+
+const replyOf = (chunks: ReadonlyArray<Port.Chunk>): Port.Reply => {
+  const last = chunks.at(-1)
+  if (last?._tag !== "Finished") throw new Error("the last chunk is not Finished")
+  assert.strictEqual(chunks.filter((chunk) => chunk._tag === "Finished").length, 1)
+  return last.reply
+}
+
+const read = (backend: Port.Backend, request: Port.Request) =>
+  Effect.map(Stream.runCollect(backend.stream(request)), (chunks) => ({ chunks, reply: replyOf(chunks) }))
+
+const live = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>) =>
+  it.live.skipIf(!loads)(name, () => Effect.scoped(test()), 60_000)
+
+describe("a model file of one's own", () => {
+  live("B1 text streams and ends in one reply that says the same, counted by the model's own tokens", () =>
+    Effect.gen(function* () {
+      const backend = yield* made({ maxTokens: 24 })
+      const counter = yield* Gguf.counter(backend)
+      const { chunks, reply } = yield* read(backend, hi)
+      assert.deepStrictEqual([backend.model, backend.maxTokens, backend.canConstrain], ["tiny-random", 24, true])
+      assert.strictEqual(chunks.map((chunk) => (chunk._tag === "Text" ? chunk.text : "")).join(""), reply.text)
+      assert.include(["stop", "length"], reply.finish)
+      const { completionTokens, cost, promptTokens } = reply.usage ?? {}
+      assert.strictEqual(promptTokens, counter.countRequest({ conversation: hi.conversation, tools: [] }))
+      assert.isTrue(completionTokens !== undefined && completionTokens > 0 && completionTokens <= 24)
+      const model = yield* backend.load
+      // the meter counts the token it draws the first one from as output
+      assert.strictEqual(model.sequence.tokenMeter.usedInputTokens + 1, promptTokens)
+      assert.strictEqual(cost, 0)
+      assert.strictEqual(counter.unit, "tiny-random")
+    })
+  )
+
+  live("L-LEN-01 the cap ends a reply as length, the window as a full window, and each says the library's word", () =>
+    Effect.gen(function* () {
+      const backend = yield* made({ contextWindow: 256 })
+      const short = yield* read(backend, { ...hi, maxTokens: 3 })
+      assert.deepStrictEqual([short.reply.finish, short.reply.finishReason], ["length", "maxTokens"])
+      assert.isAtMost(short.reply.usage?.completionTokens ?? 99, 4)
+      const counter = yield* Gguf.counter(backend)
+      const fits = (n: number) => ask([Message.user("x".repeat(n))])
+      const frame = counter.countRequest({ conversation: fits(1).conversation, tools: [] }) - 1
+      const { reply } = yield* read(backend, fits(256 - frame - 6))
+      assert.strictEqual(reply.finish, "context-window")
+      assert.isBelow(reply.usage?.completionTokens ?? 99, 10)
+    })
+  )
+
+  live("L-400-01 what does not fit the window is refused as an overflow, and evaluated never", () =>
+    Effect.gen(function* () {
+      const backend = yield* made({ contextWindow: 256 })
+      const error = yield* Effect.flip(Stream.runDrain(backend.stream(ask([Message.user("word ".repeat(200))]))))
+      assert.match(
+        error.message,
+        /^HTTP 400 \(context_length_exceeded\): the prompt of \d+ tokens exceeds the context window of 256 tokens$/
+      )
+    })
+  )
+
+  live("L-ROUTE-03 a schema is a grammar: even random weights write JSON of it", () =>
+    Effect.gen(function* () {
+      const backend = yield* made()
+      const schema = {
+        name: "route",
+        schema: {
+          anyOf: [
+            {
+              type: "object",
+              properties: { tool: { const: "read" }, deep: { type: "boolean" } },
+              required: ["tool", "deep"]
+            },
+            { type: "object", properties: { tool: { const: "none" } }, required: ["tool"] }
+          ]
+        }
+      }
+      const { reply } = yield* read(backend, { ...hi, schema })
+      const said = JSON.parse(reply.text)
+      assert.include(["read", "none"], said.tool)
+      assert.strictEqual(typeof said.deep, said.tool === "read" ? "boolean" : "undefined")
+      assert.strictEqual(reply.finish, "stop")
+    })
+  )
+
+  live("B2 interruption stops the writing, and the next request waits for no more than that", () =>
+    Effect.gen(function* () {
+      const backend = yield* made({ temperature: 1.5, seed: 3 })
+      yield* backend.load
+      const spoke = yield* Latch.make()
+      const schema = { name: "long", schema: { type: "array", minItems: 200, items: { type: "boolean" } } }
+      const reader = yield* Effect.forkChild(
+        Stream.runForEach(backend.stream({ ...hi, schema }), () => spoke.open),
+        { startImmediately: true }
+      )
+      yield* spoke.await
+      const [took] = yield* Effect.timed(Fiber.interrupt(reader))
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(reader)))
+      assert.isBelow(Duration.toMillis(took), 5000)
+      const { reply } = yield* read(backend, { ...hi, maxTokens: 2 })
+      assert.strictEqual(reply.finish, "length")
+    })
+  )
+
+  live("two requests side by side are answered one after the other, each whole", () =>
+    Effect.gen(function* () {
+      const backend = yield* made({ maxTokens: 8 })
+      const ones = ["one", "two", "three"].map((text) => read(backend, ask([Message.user(text)])))
+      const together = yield* Effect.all(ones, { concurrency: "unbounded" })
+      const alone = yield* Effect.all(ones)
+      assert.deepStrictEqual(
+        together.map(({ reply }) => reply.text),
+        alone.map(({ reply }) => reply.text)
+      )
+    })
+  )
+
+  live("a template shows results and declarations, and the counter weighs them as they are sent", () =>
+    Effect.gen(function* () {
+      const backend = yield* made({ maxTokens: 4 })
+      const counter = yield* Gguf.counter(backend)
+      const tools = [{ name: "read", description: "Reads", parameters: { type: "object", properties: {} } }]
+      const messages = [
+        Message.system("be brief"),
+        Message.user("hi"),
+        Message.assistant("", [{ id: "c1", name: "read", arguments: "{}" }]),
+        Message.tool("c1", "contents")
+      ]
+      const request = ask(messages, { tools, tail: Message.user("now") })
+      const { reply } = yield* read(backend, request)
+      assert.strictEqual(
+        reply.usage?.promptTokens,
+        counter.countRequest({ conversation: request.conversation, tools, tail: Message.user("now") })
+      )
+      assert.isAbove(counter.countTools(tools), 10)
+      assert.isAbove(counter.countMessages(messages), counter.countMessages(messages.slice(0, 2)))
+    })
+  )
+
+  live("a file that is no model is named, with what to check", () =>
+    Effect.gen(function* () {
+      const { path } = yield* file(Buffer.from("not a model"))
+      const backend = yield* Gguf.make({ path, gpu: false, threads: 1 })
+      const error = yield* Effect.flip(Stream.runDrain(backend.stream(hi)))
+      assert.strictEqual(error.reason._tag, "BadResponse")
+      assert.isTrue(error.message.startsWith(`the model file ${path} could not be loaded: `))
+      assert.isTrue(
+        error.message.endsWith(
+          "Check that it is a GGUF file that llama.cpp knows, and that npm install node-llama-cpp@3 ran on this machine"
+        )
+      )
+    })
+  )
+})
+
+describe("what is refused before a model is loaded", () => {
+  it.effect("L-GEN-09 without node-llama-cpp the refusal says how to get it", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Library.find([pathToFileURL("/nowhere/at/all/").href]))
+      assert.strictEqual(
+        error.message,
+        "protocol: gguf runs a model file with node-llama-cpp, and that is not installed. Install it: npm install node-llama-cpp@3"
+      )
+    })
+  )
+
+  it.effect("L-GEN-09 a file that is not there, and numbers that are none, are refused", () =>
+    Effect.gen(function* () {
+      const missing = yield* Effect.flip(Gguf.make({ path: "/nowhere/m.gguf" }))
+      assert.strictEqual(missing.message, "path: there is no file /nowhere/m.gguf. Name a GGUF file that is there")
+      const threads = yield* Effect.flip(Gguf.make({ path: "/nowhere/m.gguf", threads: 0 }))
+      assert.strictEqual(threads.message, "threads: 0 is not a whole number above zero. Leave it out for the default")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a schema as a grammar", () => {
+  it("L-ROUTE-03 keeps choices, constants, references and what is required", () => {
+    assert.deepStrictEqual(
+      Grammar.of({
+        $defs: { name: { type: "string", maxLength: 5 } },
+        type: "object",
+        properties: { a: { $ref: "#/$defs/name" }, b: { enum: [1, null] }, c: { type: ["integer", "null"] } },
+        required: ["a", "b"]
+      }),
+      {
+        oneOf: [
+          { type: "object", properties: { a: { type: "string", maxLength: 5 }, b: { enum: [1, null] } } },
+          {
+            type: "object",
+            properties: {
+              a: { type: "string", maxLength: 5 },
+              b: { enum: [1, null] },
+              c: { oneOf: [{ type: "integer" }, { type: "null" }] }
+            }
+          }
+        ]
+      }
+    )
+  })
+
+  it("a reference to itself ends, and what is not understood lets any JSON through", () => {
+    const self = { $defs: { x: { $ref: "#/$defs/x" } }, $ref: "#/$defs/x" }
+    const any = Grammar.of({})
+    assert.deepStrictEqual(Grammar.of(self), any)
+    assert.deepStrictEqual(Grammar.of({ not: {} }), any)
+    assert.deepStrictEqual(Grammar.of({ $ref: "#/__proto__/x" }), any)
+  })
+})
