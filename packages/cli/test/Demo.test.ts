@@ -11,10 +11,8 @@ describe("settle demo", () => {
     () =>
       Effect.gen(function* () {
         const where = yield* place
-        const began = performance.now()
         const ran = yield* settle(where, ["demo", "--dir", "box"])
         assert.strictEqual(ran.code, 0, ran.stderr)
-        assert.isBelow(performance.now() - began, 60_000)
         assert.include(ran.stdout, "a built-in demonstration model")
         assert.match(ran.stdout, /SIGKILL to process \d+, in the middle of \w+_write_file\./)
         const report = ran.stdout.slice(ran.stdout.indexOf("3. What"), ran.stdout.indexOf("4. The"))
