@@ -90,8 +90,8 @@ const expected: Readonly<Record<HostileKinds.Kind, Expected>> = {
   "reset before headers": retried("no connection"),
   "reset in headers": retried("no connection"),
   "closed before headers": retried("no connection"),
-  "silent before headers": retried("no headers for 0.3 seconds"),
-  "headers byte by byte": retried("no headers for 0.3 seconds"),
+  "silent before headers": retried("no headers for 0.7 seconds"),
+  "headers byte by byte": retried("no headers for 0.7 seconds"),
   "no HTTP at all": retried(),
 
   "reset in the body": retried("the connection broke after 8 characters"),
@@ -106,7 +106,7 @@ const expected: Readonly<Record<HostileKinds.Kind, Expected>> = {
   "[DONE] without a finish": taken("half an answer"),
   "[DONE] in a call": retried("incomplete arguments of a call to write"),
   // Only a clean end or [DONE] vouches for what came before.
-  "hangs after the finish": retried("no bytes for 0.3 seconds"),
+  "hangs after the finish": retried("no bytes for 0.7 seconds"),
   "error object first": retried("error in the stream, as HTTP 500"),
   "error object after text": retried("error in the stream, as HTTP 500 (server_error): boom"),
   "error object after a whole call": retried("boom"),
@@ -120,8 +120,8 @@ const expected: Readonly<Record<HostileKinds.Kind, Expected>> = {
   "a giant line": retried(),
   "a giant reply": retried(),
   "comments only": retried("no content for 2 seconds"),
-  "a silent body": retried("no bytes for 0.3 seconds"),
-  "a silent body from the start": retried("no bytes for 0.3 seconds"),
+  "a silent body": retried("no bytes for 0.7 seconds"),
+  "a silent body from the start": retried("no bytes for 0.7 seconds"),
   "slow and steady": taken("slow and steady"),
   "a gzip claim": retried("compressed its answer (gzip)"),
   "gzip that nobody asked for": retried("compressed its answer (gzip)"),
@@ -186,8 +186,8 @@ const run = Effect.fnUntraced(function* (kind: HostileKinds.Kind, times: number 
     model: "hostile",
     maxTokens: 64,
     includeUsage: true,
-    headersTimeout: "300 millis",
-    idleBytesTimeout: "300 millis",
+    headersTimeout: "700 millis",
+    idleBytesTimeout: "700 millis",
     maxEventSize: 64 * 1024,
     maxReplySize: 128 * 1024
   })
