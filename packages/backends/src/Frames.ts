@@ -36,10 +36,11 @@ export class Frames {
     this.#lastDropped = false
   }
 
-  drop(data: string): void {
+  /** `content`: it may have held a piece of the reply. Default: it looks like JSON. */
+  drop(data: string, content = /^\s*[{[]/.test(data)): void {
     this.#dropped += 1
     this.#lastDropped = true
-    this.#lost ||= /^\s*[{[]/.test(data)
+    this.#lost ||= content
   }
 
   /** The server said that this was all. */

@@ -11,22 +11,13 @@
 import * as Json from "@settle/core/model/Json"
 import type { Usage } from "@settle/core/model/Usage"
 import type * as Backend from "@settle/core/port/Backend"
-import * as Result from "effect/Result"
 import type * as BodyReader from "../BodyReader.ts"
-import * as Calls from "../Calls.ts"
 import * as Failures from "../Failures.ts"
-import * as Frames from "../Frames.ts"
+import { Gathering } from "../Gathering.ts"
 import * as WireUsage from "../openai-chat/Usage.ts"
-import * as Replies from "../Replies.ts"
-import { Run } from "../Run.ts"
+import type * as Replies from "../Replies.ts"
 import * as Items from "./Items.ts"
 import * as Replay from "./Replay.ts"
-
-export interface Options {
-  readonly scrub: (text: string) => string
-  /** Characters a whole reply may hold. */
-  readonly maxReplySize: number
-}
 
 const kinds: ReadonlyMap<string, Items.Kind> = new Map([
   ["response.output_text", "text"],
@@ -58,46 +49,26 @@ export const finishOf = (status: string, reason: string): Backend.Finish | undef
 
 const ends = /^response\.(completed|incomplete|failed|cancelled|done)$/
 
-export class Assembly implements BodyReader.Assembly {
-  readonly #options: Options
+export class Assembly extends Gathering {
+  protected readonly awaited = "response.completed or [DONE]"
+  protected usage: Usage | undefined
   readonly #items = new Items.Items()
-  readonly #calls = new Calls.Calls()
-  readonly #run = new Run()
-  readonly #frames = new Frames.Frames()
   readonly #reasoning: Array<string> = []
   readonly #warnings = new Set<string>()
-  #status: string | undefined
   #reason = ""
-  #usage: Usage | undefined
-  #model: string | undefined
-  #done = false
-  #error: Failures.Account | undefined
-  #unusable: string | undefined
-
-  constructor(options: Options) {
-    this.#options = options
-  }
-
-  get over(): boolean {
-    return this.#done || this.#error !== undefined || this.#run.size > this.#options.maxReplySize
-  }
-
-  take(): Array<Backend.Chunk> {
-    return this.#run.take()
-  }
 
   event(name: string, data: string): void {
     if (this.over) return
     const parsed = Json.parse(data)
-    if (name === "error-line" || (name === "error" && !Json.isObject(parsed))) return this.#fail(Failures.read(data))
-    if (data.trim() === "[DONE]") return this.#end()
+    if (name === "error-line" || (name === "error" && !Json.isObject(parsed))) return this.fail(Failures.read(data))
+    if (data.trim() === "[DONE]") return this.end()
     const type = Json.isObject(parsed) ? Items.text(parsed["type"]) || name : ""
     const known = Json.isObject(parsed) && (Json.isObject(parsed["error"]) || /^(response\.|error$)/.test(type))
     if (!known || (name === "stray" && !Json.isObject(parsed["error"]))) {
-      if (type !== "ping" && type !== "keepalive") this.#frames.drop(data)
+      if (type !== "ping" && type !== "keepalive") this.frames.drop(data)
       return
     }
-    this.#frames.read()
+    this.frames.read()
     this.#add(type, parsed)
   }
 
@@ -105,15 +76,15 @@ export class Assembly implements BodyReader.Assembly {
   whole(body: Json.Json): void {
     if (Json.isObject(body) && Array.isArray(body["output"])) return this.#settle(body)
     const account = Failures.readJson(body)
-    if (Json.isObject(body) && "error" in body) this.#fail(account)
-    else this.#unusable = JSON.stringify(body).slice(0, 200)
+    if (Json.isObject(body) && "error" in body) this.fail(account)
+    else this.unusable(body, "response")
   }
 
   #add(type: string, event: Json.JsonObject): void {
     const response = Items.object(event["response"])
-    this.#model = Items.text(response["model"]) || this.#model
+    this.model = Items.text(response["model"]) || this.model
     if (ends.test(type)) return this.#settle({ status: type.slice("response.".length), ...response })
-    if (type === "error" || !type.startsWith("response.")) return this.#fail(Failures.readJson(event))
+    if (type === "error" || !type.startsWith("response.")) return this.fail(Failures.readJson(event))
     if (type === "response.output_item.added") return this.#begin(this.#items.begin(event))
     if (type === "response.output_item.done") return this.#close(this.#items.finish(event))
     const [, stem = "", step = ""] = /^(.*)\.(delta|done)$/.exec(type) ?? []
@@ -127,26 +98,17 @@ export class Assembly implements BodyReader.Assembly {
   /** The whole response: what it has that no event brought, and how it ended. */
   #settle(response: Json.JsonObject): void {
     const { error } = response
-    this.#usage = WireUsage.decode(response["usage"]) ?? this.#usage
-    this.#model = Items.text(response["model"]) || this.#model
+    this.usage = WireUsage.decode(response["usage"]) ?? this.usage
+    this.model = Items.text(response["model"]) || this.model
     const status = Items.text(response["status"])
-    if (error !== undefined && error !== null) return this.#fail(Failures.readJson({ error }))
+    if (error !== undefined && error !== null) return this.fail(Failures.readJson({ error }))
     if (status === "failed" || status === "cancelled") {
-      return this.#fail({ detail: `the server says that the response was ${status}, and not why` })
+      return this.fail({ detail: `the server says that the response was ${status}, and not why` })
     }
     for (const item of Items.objects(response["output"])) this.#close(this.#items.settle(item))
-    this.#status = status === "done" || status === "" ? "completed" : status
+    this.finish = status === "done" || status === "" ? "completed" : status
     this.#reason = Items.text(Items.object(response["incomplete_details"])["reason"])
-    this.#end()
-  }
-
-  #end(): void {
-    this.#done = true
-    this.#frames.end()
-  }
-
-  #fail(account: Failures.Account): void {
-    this.#error ??= account
+    this.end()
   }
 
   #begin(item: Items.Item): void {
@@ -170,14 +132,14 @@ export class Assembly implements BodyReader.Assembly {
     }
     switch (kind) {
       case "text":
-        return this.#run.text(text)
+        return this.run.text(text)
       case "refusal":
         this.#warnings.add("the model refused; its words are the text of the reply")
-        return this.#run.text(text)
+        return this.run.text(text)
       case "summary":
       case "thought":
         this.#reasoning.push(text)
-        return this.#run.reasoning(text)
+        return this.run.reasoning(text)
       case "arguments":
       case "input":
         return this.#argue(item, text)
@@ -185,70 +147,47 @@ export class Assembly implements BodyReader.Assembly {
   }
 
   #argue({ fields, position }: Items.Item, text: string): void {
-    const call = this.#calls.add({
+    const call = this.calls.add({
       index: position,
       id: Items.text(fields["call_id"]) || undefined,
       name: Items.text(fields["name"]) || undefined,
       arguments: text
     })
-    this.#run.arguments(call.position, call.name, text)
+    this.run.arguments(call.position, call.name, text)
   }
 
-  freshIds(taken: ReadonlySet<string>): number {
-    return this.#calls.fresh(taken)
-  }
-
-  result(ending: BodyReader.Ending, how: BodyReader.Settling): Result.Result<Backend.Reply, BodyReader.Failure> {
-    const usage = this.#usage
-    const reason = this.#fault(ending)
-    if (reason !== undefined) return Result.fail({ reason, usage })
-    const finish = this.#status === undefined ? undefined : finishOf(this.#status, this.#reason)
-    for (const item of this.#items.all.filter(Items.isCall)) this.#calls.replace(item.position, wholeArguments(item))
-    const calls = this.#calls.settle({ ...how, cumulative: false, finished: finish === undefined })
-    return Result.succeed(
-      Replies.reply({
-        text: this.#run.visible,
-        reasoning: this.#reasoning.join(""),
-        calls,
-        finish,
-        finishReason: this.#status,
-        usage,
-        model: this.#model,
-        replay: calls.partial.length > 0 ? undefined : Replay.of(this.#items.all),
-        warnings: [...this.#warnings, ...this.#tolerated(finish)]
-      })
-    )
+  protected said(how: BodyReader.Settling): Replies.Said {
+    const finish = this.finish === undefined ? undefined : finishOf(this.finish, this.#reason)
+    for (const item of this.#items.all.filter(Items.isCall)) this.calls.replace(item.position, wholeArguments(item))
+    const calls = this.calls.settle({ ...how, cumulative: false, finished: finish === undefined })
+    return {
+      text: this.run.visible,
+      reasoning: this.#reasoning.join(""),
+      calls,
+      finish,
+      finishReason: this.finish,
+      usage: this.usage,
+      model: this.model,
+      replay: calls.partial.length > 0 ? undefined : Replay.of(this.#items.all),
+      warnings: [...this.#warnings, ...this.#tolerated(finish)]
+    }
   }
 
   #tolerated(finish: Backend.Finish | undefined): ReadonlyArray<string> {
     const plain = new Set(["message", "reasoning", "function_call", "custom_tool_call"])
     const served = this.#items.all.filter((item) => !plain.has(item.type)).length
-    const why = this.#reason === "" ? `its status is ${this.#status}` : this.#reason
+    const why = this.#reason === "" ? `its status is ${this.finish}` : this.#reason
     return [
       ...(served === 0 ? [] : [`the provider ran ${served} tools of its own`]),
       ...(finish === "unknown" ? [`the response ended for a reason that is not known: ${why}`] : []),
-      ...this.#frames.warnings,
-      ...(this.#status === undefined ? ["the stream ended with [DONE] and no whole response"] : [])
+      ...this.frames.warnings,
+      ...(this.finish === undefined ? ["the stream ended with [DONE] and no whole response"] : [])
     ]
   }
 
-  #fault(ending: BodyReader.Ending): Backend.Reason | undefined {
-    if (this.#error !== undefined) return Failures.fromStream(this.#error, this.#options.scrub)
-    if (this.#run.size > this.#options.maxReplySize) {
-      return Frames.bad("too-large", `the reply is longer than ${this.#options.maxReplySize} characters`)
-    }
-    if (this.#unusable !== undefined) {
-      const detail = `the server answered with JSON that is no response: ${this.#unusable}. Check baseUrl`
-      return Frames.bad("malformed", detail)
-    }
-    const malformed = this.#done ? this.#calls.malformed : undefined
-    if (malformed !== undefined) return Frames.bad("malformed", malformed)
+  protected override get malformed(): string | undefined {
     const unclosed = this.#items.all.some((item) => item.open && Items.isCall(item))
-    if (this.#done && unclosed && this.#status !== "incomplete") {
-      return Frames.bad("malformed", "a tool call was never closed")
-    }
-    const awaited = "response.completed or [DONE]"
-    return this.#frames.fault({ ending, ended: this.#done, calls: this.#calls.size, size: this.#run.size, awaited })
+    return super.malformed ?? (unclosed && this.finish !== "incomplete" ? "a tool call was never closed" : undefined)
   }
 }
 
