@@ -179,7 +179,7 @@ describe("the markers of a failed closing turn", () => {
   it.effect("L-MARK-02 L-MARK-11 L-MARK-13 L-MARK-15 calls of the failed turn are neither run nor carried", () =>
     Effect.gen(function* () {
       const cut = {
-        toolCalls: [call("c9", "read")],
+        toolCalls: [call("call-nine", "read")],
         partialCalls: [call("c10", "read", '{"half')],
         finish: "length" as const
       }
@@ -188,7 +188,7 @@ describe("the markers of a failed closing turn", () => {
       assert.strictEqual(told.tools.ran.length, 2)
       assert.deepInclude(told.outcome.retrieval_handoff, { failed_attempts: 1, completed_tool_call_ids: ["c1", "c2"] })
       assert.isUndefined(told.outcome.empty_retrieval_handoff)
-      assert.notInclude(JSON.stringify([told.outcome.messages, yield* told.transcript!.lines]), "c9")
+      assert.notInclude(JSON.stringify([told.outcome.messages, yield* told.transcript!.lines]), "call-nine")
       assert.strictEqual(told.outcome.attempts.at(-1)?.reason, "completion-truncated")
     })
   )
