@@ -37,6 +37,9 @@ export class Growing {
     return this.#buffer.subarray(this.#start, this.#end)
   }
 
+  /** The results since the last message that was none. */
+  readonly results: Array<Message> = []
+
   /** Takes up what the conversation has beyond it; a message may have no text at all. */
   grow(messages: ReadonlyArray<Message>, textOf: (message: Message) => string): void {
     this.given.take(messages, (message) => {

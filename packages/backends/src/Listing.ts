@@ -19,6 +19,8 @@ export interface Writer {
   readonly opening: string
   /** One message as JSON texts, joined; may be empty. `calls`: those before it, by id. */
   readonly message: (message: Message, calls: ReadonlyMap<string, Called>) => string
+  /** What follows the results of one turn, once all of them are told; may be empty. Default: nothing. */
+  readonly between?: (results: ReadonlyArray<Message>) => string
   readonly tools: (declared: ReadonlyArray<Declaration>) => string
   /** The members behind the messages, as `members` writes them. `tools`: absent when there are none. */
   readonly closing: (request: Backend.Request, tools: string | undefined) => string
@@ -36,6 +38,15 @@ export const capOf = (own: number | undefined, asked: number | undefined): numbe
 
 const none: ReadonlyMap<string, Called> = new Map()
 
+/** Two JSON texts of a list, either of which may be empty. */
+const joined = (first: string, second: string): string =>
+  first === "" || second === "" ? first + second : `${first},${second}`
+
+interface Before {
+  readonly after: boolean
+  readonly results: ReadonlyArray<Message>
+}
+
 export class Encoder {
   readonly #writer: Writer
   readonly #tools: Once<ReadonlyArray<Declaration>, string>
@@ -51,21 +62,31 @@ export class Encoder {
     const { conversation } = request
     const grown = this.#growing.of(conversation, () => new Growing(opening, conversation))
     const { calls, callIds } = grown.given
-    grown.grow(conversation.messages, (one) => message(one, calls))
+    grown.grow(conversation.messages, (one) => {
+      const before = one.role === "tool" ? "" : this.#between(grown.results.splice(0))
+      if (one.role === "tool") grown.results.push(one)
+      return joined(before, message(one, calls))
+    })
     const head = request.head === undefined ? "" : message(request.head, none)
     if (head === "") {
-      const { bytes, release } = grown.lend(this.#closing(request, grown.isEmpty))
+      const { bytes, release } = grown.lend(this.#closing(request, { after: !grown.isEmpty, results: grown.results }))
       return { body: bytes, callIds, release }
     }
     // what stands before the conversation and changes with every request leaves no prefix to keep
     const before = `${opening}${head}${grown.isEmpty ? "" : ","}`
-    const closing = this.#closing(request, false)
+    const closing = this.#closing(request, { after: true, results: grown.results })
     return { body: Buffer.concat([Buffer.from(before), grown.messages, Buffer.from(closing)]), callIds }
   }
 
-  #closing(request: Backend.Request, first: boolean): string {
+  #between(results: ReadonlyArray<Message>): string {
+    return results.length === 0 ? "" : (this.#writer.between?.(results) ?? "")
+  }
+
+  /** `after`: whether a message stands before it. */
+  #closing(request: Backend.Request, { after, results }: Before): string {
     const last = request.tail === undefined ? "" : this.#writer.message(request.tail, none)
-    const tail = last === "" || first ? last : `,${last}`
+    const rest = joined(this.#between(results), last)
+    const tail = rest === "" || !after ? rest : `,${rest}`
     const tools = request.tools.length === 0 ? undefined : this.#tools.of(request.tools)
     return `${tail}]${this.#writer.closing(request, tools)}}`
   }

@@ -26,6 +26,7 @@ export const make = (options: Options, keyName?: string): Effect.Effect<Port.Bac
       maxTokens: checked.maxTokens,
       params: options.params ?? {},
       promptCache: options.promptCache ?? true,
+      vision: options.vision ?? true,
       replayThinking: options.replayThinking ?? "unchanged"
     })
     return Streaming.backend(

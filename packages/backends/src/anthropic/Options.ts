@@ -9,6 +9,8 @@ export interface Options extends Common.Options {
   readonly baseUrl?: string | undefined
   /** Completion cap of every request: the protocol wants one. Default 8192, for the Claude 3 family 4096. */
   readonly maxTokens?: number | undefined
+  /** Whether the model sees pictures (M13); those it is not sent are said to be left out. Default true. */
+  readonly vision?: boolean | undefined
   /** Mark what is stable for the provider's prompt cache. Default true. */
   readonly promptCache?: boolean
   /**

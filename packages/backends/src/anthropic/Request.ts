@@ -23,6 +23,7 @@ export interface Options {
   readonly maxTokens: number
   readonly params: Json.JsonObject
   readonly promptCache: boolean
+  readonly vision?: boolean
   readonly replayThinking: "unchanged" | "always" | "never"
 }
 
@@ -47,7 +48,10 @@ export const make = (options: Options): Encoder => {
     silence,
     system: Wire.textBlocks,
     encode: (message, { prefix }) =>
-      Wire.message(message, { unchanged: prefix, always: undefined, never: "" }[options.replayThinking])
+      Wire.message(message, {
+        prefix: { unchanged: prefix, always: undefined, never: "" }[options.replayThinking],
+        vision: options.vision ?? true
+      })
   }
   return {
     prepare: (request) => {

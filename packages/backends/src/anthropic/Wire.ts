@@ -39,16 +39,23 @@ const call = (self: Message.ToolCall): Json.JsonObject => {
 const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"])
 
 /** Pictures of the kinds it takes. For anything else the message's text says that it is there. */
-const images = (self: Message.Message): ReadonlyArray<Json.JsonObject> =>
+const images = (self: Message.Message, vision: boolean): ReadonlyArray<Json.JsonObject> =>
   (self.parts ?? []).flatMap((part) =>
-    part._tag === "Image" && imageTypes.has(part.mimeType)
+    part._tag === "Image" && vision && imageTypes.has(part.mimeType)
       ? [{ type: "image", source: { type: "base64", media_type: part.mimeType, data: part.data } }]
       : []
   )
 
-const result = (self: Message.Message): Json.JsonObject => {
-  const pictures = images(self)
-  const text = Json.wellFormed(self.content)
+/** The text, and whether pictures that it speaks of are kept from the model (M13). */
+const words = (self: Message.Message, shown: number): string => {
+  const hidden = (self.parts ?? []).filter((part) => part._tag === "Image").length - shown
+  const note = hidden === 0 ? "" : `\n[${hidden === 1 ? "1 image" : `${hidden} images`} left out: not shown to you]`
+  return Json.wellFormed(`${self.content}${note}`)
+}
+
+const result = (self: Message.Message, vision: boolean): Json.JsonObject => {
+  const pictures = images(self, vision)
+  const text = words(self, pictures.length)
   return {
     type: "tool_result",
     tool_use_id: callId(self.toolCallId ?? ""),
@@ -56,17 +63,27 @@ const result = (self: Message.Message): Json.JsonObject => {
   }
 }
 
-/**
- * A system message in the middle of a conversation is told to the model as the user's. `prefix`: the digest that a turn's thinking must have been signed after; `undefined` sends it whatever it followed.
- */
-export const message = (self: Message.Message, prefix: string | undefined): Encoded => {
+const userBlocks = (self: Message.Message, vision: boolean): ReadonlyArray<Json.JsonObject> => {
+  const pictures = images(self, vision)
+  return [...textBlocks(words(self, pictures.length)), ...pictures]
+}
+
+export interface How {
+  /** The digest that a turn's thinking must have been signed after; `undefined` sends it whatever it followed. */
+  readonly prefix: string | undefined
+  /** Whether the model sees pictures. Default true. */
+  readonly vision?: boolean
+}
+
+/** A system message in the middle of a conversation is told to the model as the user's. */
+export const message = (self: Message.Message, { prefix, vision = true }: How): Encoded => {
   switch (self.role) {
     case "system":
       return { role: "user", blocks: textBlocks(self.content) }
     case "user":
-      return { role: "user", blocks: [...textBlocks(self.content), ...images(self)] }
+      return { role: "user", blocks: userBlocks(self, vision) }
     case "tool":
-      return { role: "user", blocks: [result(self)] }
+      return { role: "user", blocks: [result(self, vision)] }
     case "assistant":
       return {
         role: "assistant",

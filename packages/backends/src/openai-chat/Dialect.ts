@@ -12,6 +12,8 @@ export interface Dialect {
   /** Refuses every request without a key. */
   readonly needsKey: boolean
   readonly replayReasoning: ReplayReasoning
+  /** Whether the model sees pictures; a user's go out where it is not known, those of results only where it is true (M13). */
+  readonly vision?: boolean
   /** Refuses a turn whose calls come back without the `extra_content` they came with: it signs them. */
   readonly callExtras: boolean
 }

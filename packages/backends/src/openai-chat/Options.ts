@@ -14,6 +14,11 @@ export interface Options extends Common.Options {
   readonly includeUsage?: boolean | undefined
   /** Whether earlier reasoning goes back (F8). Default: as the host wants it; an unknown host gets none. */
   readonly replayReasoning?: Dialect.ReplayReasoning | undefined
+  /**
+   * Whether the model sees pictures (M13). True sends those of results too, as a user's message behind the results of the turn; false
+   * sends none. Default: those of users alone. What is not sent is said to be left out.
+   */
+  readonly vision?: boolean | undefined
   /** This server sends the arguments of a call from the start in each fragment (D6). Default false. */
   readonly cumulativeArguments?: boolean
 }
@@ -47,6 +52,7 @@ export const check = (options: Options, keyName = "apiKey"): Result.Result<Check
       ...checked,
       dialect: {
         ...dialect,
+        ...(options.vision === undefined ? {} : { vision: options.vision }),
         includeUsage: options.includeUsage ?? dialect.includeUsage,
         replayReasoning: options.replayReasoning ?? dialect.replayReasoning
       },

@@ -36,6 +36,7 @@ export class Encoder extends Listing.Encoder {
     super({
       opening: `{"model":${JSON.stringify(Json.wellFormed(model))},"messages":[`,
       message: (message) => texts.of(message),
+      between: (results) => Wire.pictures(results, dialect),
       tools: Wire.tools,
       closing: (request, tools) => {
         const cap = Listing.capOf(maxTokens, request.maxTokens)

@@ -57,10 +57,20 @@ const part = (self: Message.Part): ReadonlyArray<Json.Json> => {
   }
 }
 
-/** Only a user's message may hold anything but text in this protocol; for the others the text says what was there. */
-const userContent = (self: Message.Message): Json.Json => {
-  const parts = (self.parts ?? []).flatMap(part)
-  if (parts.length === 0) return Json.wellFormed(self.content)
+const isImage = (self: Message.Part): boolean => self._tag === "Image"
+
+/** The text, and whether pictures that it speaks of are kept from the model. */
+const textContent = (self: Message.Message, shown: boolean): string => {
+  const hidden = shown ? 0 : (self.parts ?? []).filter(isImage).length
+  const note = hidden === 0 ? "" : `\n[${hidden === 1 ? "1 image" : `${hidden} images`} left out: not shown to you]`
+  return Json.wellFormed(`${self.content}${note}`)
+}
+
+/** Only a user's message may hold anything but text in this protocol. */
+const userContent = (self: Message.Message, { vision = true }: Dialect): Json.Json => {
+  const parts = (self.parts ?? []).filter((one) => vision || !isImage(one)).flatMap(part)
+  if (parts.length === 0) return textContent(self, vision)
+  if (!vision) return [{ type: "text", text: textContent(self, vision) }, ...parts]
   const text = self.content === "" ? [] : [{ type: "text", text: Json.wellFormed(self.content) }]
   return [...text, ...parts]
 }
@@ -83,12 +93,12 @@ const body = (self: Message.Message, dialect: Dialect): Json.JsonObject => {
     case "system":
       return { role: "system", content: Json.wellFormed(self.content) }
     case "user":
-      return { role: "user", content: userContent(self) }
+      return { role: "user", content: userContent(self, dialect) }
     case "tool":
       return {
         role: "tool",
         tool_call_id: callId(self.toolCallId ?? "", dialect),
-        content: Json.wellFormed(self.content)
+        content: textContent(self, dialect.vision === true)
       }
     case "assistant": {
       const calls = Message.callsOf(self)
@@ -103,6 +113,17 @@ const body = (self: Message.Message, dialect: Dialect): Json.JsonObject => {
 }
 
 export const message = (self: Message.Message, dialect: Dialect): string => JSON.stringify(body(self, dialect))
+
+/** The pictures of results as a user's message, where the model sees them; it may stand only behind all results of a turn (M13). */
+export const pictures = (results: ReadonlyArray<Message.Message>, dialect: Dialect): string => {
+  if (dialect.vision !== true) return ""
+  const content = results.flatMap((result) => {
+    const images = (result.parts ?? []).filter(isImage).flatMap(part)
+    const said = `From the result of call ${callId(result.toolCallId ?? "", dialect)}:`
+    return images.length === 0 ? [] : [{ type: "text", text: said }, ...images]
+  })
+  return content.length === 0 ? "" : JSON.stringify({ role: "user", content })
+}
 
 export const tools = (declared: ReadonlyArray<Declaration>): string =>
   JSON.stringify(

@@ -149,7 +149,7 @@ describe("the sides", () => {
     assert.include(sent, "a\ufffd")
   })
 
-  it("pictures go where the protocol takes them, in a user's message and in a result", () => {
+  it("M13 pictures go where the protocol takes them, in a user's message and in a result", () => {
     const image = { _tag: "Image", mimeType: "image/png", data: "AAAA" } as const
     const other = { _tag: "Image", mimeType: "image/tiff", data: "BBBB" } as const
     const source = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } }
@@ -163,8 +163,27 @@ describe("the sides", () => {
       },
       { promptCache: false }
     )
-    assert.deepStrictEqual(messages[0]?.content, [{ type: "text", text: "Look" }, source])
+    const said = { type: "text", text: "Look\n[1 image left out: not shown to you]" }
+    assert.deepStrictEqual(messages[0]?.content, [said, source])
     assert.deepStrictEqual(messages[2]?.content[0]?.["content"], [{ type: "text", text: "shot" }, source])
+  })
+
+  it("M13 a model that sees no pictures is told what was left out", () => {
+    const image = { _tag: "Image", mimeType: "image/png", data: "AAAA" } as const
+    const { messages } = body(
+      {
+        messages: [
+          { ...Message.user("Look"), parts: [image, image] },
+          Message.assistant("", [call("i")]),
+          { ...Message.tool("i", "shot"), parts: [image] }
+        ]
+      },
+      { promptCache: false, vision: false }
+    )
+    assert.deepStrictEqual(messages[0]?.content, [
+      { type: "text", text: "Look\n[2 images left out: not shown to you]" }
+    ])
+    assert.strictEqual(messages[2]?.content[0]?.["content"], "shot\n[1 image left out: not shown to you]")
   })
 
   const Turn = Schema.Struct({ kind: Schema.Int, text: Schema.String, calls: Schema.Int })

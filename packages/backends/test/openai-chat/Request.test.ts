@@ -140,6 +140,80 @@ describe("the body", () => {
     ])
   })
 
+  const image = { _tag: "Image", mimeType: "image/png", data: "AA==" } as const
+  const shots = [
+    Message.assistant("", [
+      { id: "a", name: "shoot", arguments: "{}" },
+      { id: "b", name: "shoot", arguments: "{}" }
+    ]),
+    { ...Message.tool("a", "first"), parts: [image] },
+    Message.tool("b", "second")
+  ]
+  const seeing: Dialect.Dialect = { ...Dialect.of("unknown.test"), vision: true }
+
+  it("M13 a model that sees gets the pictures of results behind all results of the turn, in every later body too", () => {
+    const pictures = {
+      role: "user",
+      content: [
+        { type: "text", text: "From the result of call a:" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }
+      ]
+    }
+    const encode = encoder({ dialect: seeing })
+    const messages: Array<Message.Message> = [Message.user("go"), ...shots]
+    const conversation = Conversation.of(messages)
+    const first = bodyOf(encode.prepare({ conversation, tools: [], tail: Message.user("now") }))
+    const roles = (body: typeof first) =>
+      Array.isArray(body["messages"]) ? body["messages"].map((one: Json.JsonObject) => one["role"]) : []
+    assert.deepStrictEqual(roles(first), ["user", "assistant", "tool", "tool", "user", "user"])
+    assert.deepStrictEqual(Array.isArray(first["messages"]) ? first["messages"][4] : undefined, pictures)
+    messages.push(Message.assistant("seen"), Message.user("thanks"))
+    const second = bodyOf(encode.prepare({ conversation, tools: [], head: Message.system("now") }))
+    assert.deepStrictEqual(roles(second), ["system", "user", "assistant", "tool", "tool", "user", "assistant", "user"])
+    assert.deepStrictEqual(Array.isArray(second["messages"]) ? second["messages"][5] : undefined, pictures)
+    assert.deepStrictEqual(
+      sent(messages, { dialect: seeing }),
+      bodyOf(encode.prepare({ conversation, tools: [] }))["messages"]
+    )
+  })
+
+  it("M13 pictures stay in the prefix: a body begins with the one before it", () => {
+    const encode = encoder({ dialect: seeing })
+    const messages: Array<Message.Message> = [Message.user("go"), ...shots]
+    const conversation = Conversation.of(messages)
+    const first = textOf(encode.prepare({ conversation, tools: [] }))
+    messages.push(Message.assistant("seen"))
+    const second = textOf(encode.prepare({ conversation, tools: [] }))
+    const end = first.lastIndexOf("]")
+    assert.isTrue(second.startsWith(first.slice(0, end)))
+  })
+
+  it("M13 where it is not known that a model sees, the text of a result says what was left out", () => {
+    const [, , first] = Array.from(JSON.parse(JSON.stringify(sent([Message.user("go"), ...shots]))))
+    assert.deepStrictEqual(first, {
+      role: "tool",
+      tool_call_id: "a",
+      content: "first\n[1 image left out: not shown to you]"
+    })
+  })
+
+  it("M13 a model that is known not to see gets no picture of a user either", () => {
+    const dialect: Dialect.Dialect = { ...Dialect.of("unknown.test"), vision: false }
+    const audio = { _tag: "Audio", mimeType: "audio/wav", data: "BB==" } as const
+    assert.deepStrictEqual(sent([{ ...Message.user("look"), parts: [image, image] }], { dialect }), [
+      { role: "user", content: "look\n[2 images left out: not shown to you]" }
+    ])
+    assert.deepStrictEqual(sent([{ ...Message.user("look"), parts: [image, audio] }], { dialect }), [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "look\n[1 image left out: not shown to you]" },
+          { type: "input_audio", input_audio: { data: "BB==", format: "wav" } }
+        ]
+      }
+    ])
+  })
+
   it("X-SAFE-01 every string is well-formed Unicode", () => {
     const lone = "a\ud83db"
     const prepared = encoder({ model: lone, params: { stop: [lone] } }).prepare(
