@@ -23,6 +23,9 @@ export interface Options {
   readonly maxReplySize: number
 }
 
+/** What a protocol knows of its reply beyond what all have in common. */
+export type Own = Omit<Replies.Said, "text" | "finishReason" | "usage" | "model">
+
 export abstract class Gathering implements BodyReader.Assembly {
   readonly #options: Options
   protected readonly calls = new Calls.Calls()
@@ -48,7 +51,7 @@ export abstract class Gathering implements BodyReader.Assembly {
   /** What a server would have said at the end, for people. */
   protected abstract readonly awaited: string
   protected abstract readonly usage: Usage | undefined
-  protected abstract said(how: BodyReader.Settling): Replies.Said
+  protected abstract said(how: BodyReader.Settling): Own
 
   /** Why a reply that ended cannot be used. */
   protected get malformed(): string | undefined {
@@ -95,7 +98,17 @@ export abstract class Gathering implements BodyReader.Assembly {
   result(ending: BodyReader.Ending, how: BodyReader.Settling): Result.Result<Backend.Reply, BodyReader.Failure> {
     const reason = this.#fault(ending)
     if (reason !== undefined) return Result.fail({ reason, usage: this.usage })
-    return Result.succeed(Replies.reply(this.said(how)))
+    const own = this.said(how)
+    return Result.succeed(
+      Replies.reply({
+        ...own,
+        text: this.run.visible,
+        finishReason: this.finish,
+        usage: this.usage,
+        model: this.model,
+        warnings: [...own.warnings, ...this.frames.warnings]
+      })
+    )
   }
 
   #fault(ending: BodyReader.Ending): Backend.Reason | undefined {

@@ -14,8 +14,7 @@ import type { Usage } from "@settle/core/model/Usage"
 import type * as Backend from "@settle/core/port/Backend"
 import type * as BodyReader from "../BodyReader.ts"
 import * as Failures from "../Failures.ts"
-import { Gathering } from "../Gathering.ts"
-import type * as Replies from "../Replies.ts"
+import { Gathering, type Own } from "../Gathering.ts"
 import * as Blocks from "./Blocks.ts"
 import * as Deltas from "./Deltas.ts"
 import * as Replay from "./Replay.ts"
@@ -129,19 +128,15 @@ export class Assembly extends Gathering {
     else super.fail(account)
   }
 
-  protected said({ kept, ...how }: BodyReader.Settling): Replies.Said {
+  protected said({ kept, ...how }: BodyReader.Settling): Own {
     const finish = this.finish === undefined ? undefined : finishOf(this.finish)
     const finished = this.done && (finish === "stop" || finish === "tool-calls")
     this.#wholeInputs()
     const calls = this.calls.settle({ ...how, cumulative: false, finished })
     return {
-      text: this.run.visible,
       reasoning: this.#reasoning.join(""),
       calls,
       finish,
-      finishReason: this.finish,
-      usage: this.usage,
-      model: this.model,
       replay: calls.partial.length > 0 ? undefined : Replay.of(this.#blocks.all, kept ?? null),
       warnings: [...this.#warnings, ...this.#tolerated()]
     }
@@ -160,7 +155,6 @@ export class Assembly extends Gathering {
     return [
       ...(served === 0 ? [] : [`the provider ran ${served} tools of its own`]),
       ...(this.finish === "pause_turn" ? ["the provider paused its turn; the next request lets it go on"] : []),
-      ...this.frames.warnings,
       ...(this.finish === undefined ? ["the stream ended with message_stop and no stop reason"] : []),
       ...(this.done ? [] : ["the stream ended without message_stop"])
     ]

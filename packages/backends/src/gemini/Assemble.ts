@@ -12,8 +12,7 @@ import type { Usage } from "@settle/core/model/Usage"
 import type * as Backend from "@settle/core/port/Backend"
 import type * as BodyReader from "../BodyReader.ts"
 import * as Failures from "../Failures.ts"
-import { Gathering } from "../Gathering.ts"
-import type * as Replies from "../Replies.ts"
+import { Gathering, type Own } from "../Gathering.ts"
 import * as Parts from "./Parts.ts"
 import * as Replay from "./Replay.ts"
 import * as WireUsage from "./Usage.ts"
@@ -102,18 +101,14 @@ export class Assembly extends Gathering {
     }
   }
 
-  protected said(how: BodyReader.Settling): Replies.Said {
+  protected said(how: BodyReader.Settling): Own {
     const finish = this.finish === undefined ? undefined : finishOf(this.finish)
     for (const call of this.#parts.calls) this.#argue(call)
     const calls = this.calls.settle({ ...how, cumulative: false, finished: finish === undefined })
     return {
-      text: this.run.visible,
       reasoning: this.#reasoning.join(""),
       calls,
       finish,
-      finishReason: this.finish,
-      usage: this.usage,
-      model: this.model,
       replay: calls.partial.length > 0 ? undefined : Replay.of(this.#parts.all),
       warnings: this.#tolerated()
     }
@@ -131,7 +126,6 @@ export class Assembly extends Gathering {
     return [
       ...(served === 0 ? [] : [`the reply holds ${served} parts that are neither text nor a call`]),
       ...(this.#finishMessage === "" ? [] : [`the provider says why it ended: ${this.#finishMessage}`]),
-      ...this.frames.warnings,
       ...(this.finish === undefined ? ["the stream ended with [DONE] and no finish reason"] : [])
     ]
   }

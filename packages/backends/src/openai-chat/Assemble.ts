@@ -14,7 +14,6 @@ import type * as Backend from "@settle/core/port/Backend"
 import type * as BodyReader from "../BodyReader.ts"
 import * as Failures from "../Failures.ts"
 import * as Gathering from "../Gathering.ts"
-import type * as Replies from "../Replies.ts"
 import * as Deltas from "./Deltas.ts"
 import * as Replay from "./Replay.ts"
 import * as Template from "./Template.ts"
@@ -130,18 +129,14 @@ export class Assembly extends Gathering.Gathering {
     this.run.arguments(call.position, call.name, text)
   }
 
-  protected said(how: BodyReader.Settling): Replies.Said {
+  protected said(how: BodyReader.Settling): Gathering.Own {
     const finish = this.finish === undefined ? undefined : finishOf(this.finish)
     const finished = this.done && (finish === "stop" || finish === "tool-calls")
     const calls = this.calls.settle({ ...how, finished, cumulative: this.#cumulative })
     return {
-      text: this.run.visible,
       reasoning: this.#thoughts.text,
       calls,
       finish,
-      finishReason: this.finish,
-      usage: this.usage,
-      model: this.model,
       replay: this.#thoughts.replay(calls),
       warnings: [...this.#warnings, ...this.#tolerated()]
     }
@@ -149,7 +144,6 @@ export class Assembly extends Gathering.Gathering {
 
   #tolerated(): ReadonlyArray<string> {
     return [
-      ...this.frames.warnings,
       ...(this.finish === undefined ? ["the stream ended with [DONE] and no finish reason"] : []),
       ...(this.done ? [] : ["the stream ended without [DONE]"])
     ]

@@ -13,9 +13,8 @@ import type { Usage } from "@settle/core/model/Usage"
 import type * as Backend from "@settle/core/port/Backend"
 import type * as BodyReader from "../BodyReader.ts"
 import * as Failures from "../Failures.ts"
-import { Gathering } from "../Gathering.ts"
+import { Gathering, type Own } from "../Gathering.ts"
 import * as WireUsage from "../openai-chat/Usage.ts"
-import type * as Replies from "../Replies.ts"
 import * as Items from "./Items.ts"
 import * as Replay from "./Replay.ts"
 
@@ -156,18 +155,14 @@ export class Assembly extends Gathering {
     this.run.arguments(call.position, call.name, text)
   }
 
-  protected said(how: BodyReader.Settling): Replies.Said {
+  protected said(how: BodyReader.Settling): Own {
     const finish = this.finish === undefined ? undefined : finishOf(this.finish, this.#reason)
     for (const item of this.#items.all.filter(Items.isCall)) this.calls.replace(item.position, wholeArguments(item))
     const calls = this.calls.settle({ ...how, cumulative: false, finished: finish === undefined })
     return {
-      text: this.run.visible,
       reasoning: this.#reasoning.join(""),
       calls,
       finish,
-      finishReason: this.finish,
-      usage: this.usage,
-      model: this.model,
       replay: calls.partial.length > 0 ? undefined : Replay.of(this.#items.all),
       warnings: [...this.#warnings, ...this.#tolerated(finish)]
     }
@@ -180,7 +175,6 @@ export class Assembly extends Gathering {
     return [
       ...(served === 0 ? [] : [`the provider ran ${served} tools of its own`]),
       ...(finish === "unknown" ? [`the response ended for a reason that is not known: ${why}`] : []),
-      ...this.frames.warnings,
       ...(this.finish === undefined ? ["the stream ended with [DONE] and no whole response"] : [])
     ]
   }
