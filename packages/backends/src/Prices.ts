@@ -86,11 +86,15 @@ const tokensOf = (usage: Usage): Record<string, number> | undefined => {
   if (cachedPromptTokens + cacheWriteTokens > promptTokens) return undefined
   return {
     input_tokens: promptTokens,
-    output_tokens: completionTokens,
+    output_tokens: completionTokens + apart(usage, promptTokens + completionTokens),
     cache_read_tokens: cachedPromptTokens,
     cache_write_tokens: cacheWriteTokens
   }
 }
+
+/** Hidden reasoning that was billed beside what the model wrote, as some providers count: only then the whole is all three. */
+const apart = ({ reasoningTokens = 0, totalTokens }: Usage, halves: number): number =>
+  reasoningTokens > 0 && totalTokens === halves + reasoningTokens ? reasoningTokens : 0
 
 /** The same backend, whose bills have a computed cost where the provider reported none. */
 export const priced = (backend: Backend.Backend, prices: Prices, source: Source): Backend.Backend => ({

@@ -24,6 +24,16 @@ describe("Prices", () => {
     })
   )
 
+  it.effect("F5 L-CAP-05 reasoning counts once, whether it is told within what the model wrote or beside it", () =>
+    Effect.gen(function* () {
+      const prices = yield* Prices.load
+      const half = { promptTokens: 1_000_000, completionTokens: 500_000, reasoningTokens: 500_000 }
+      assert.strictEqual(prices.cost({ ...half, totalTokens: 2_000_000 }, query), 2.5 + 10)
+      assert.strictEqual(prices.cost({ ...half, totalTokens: 1_500_000 }, query), 2.5 + 5)
+      assert.strictEqual(prices.cost(half, query), 2.5 + 5)
+    })
+  )
+
   it.effect("L-CAP-05 never touches a reported cost, zero included", () =>
     Effect.gen(function* () {
       const prices = yield* Prices.load

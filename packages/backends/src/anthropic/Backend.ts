@@ -3,12 +3,12 @@
  */
 import type * as Refusal from "@settle/core/model/Refusal"
 import type * as Port from "@settle/core/port/Backend"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { BodyReader } from "../BodyReader.ts"
 import * as Chain from "../Chain.ts"
+import * as Environment from "../Environment.ts"
 import * as Http from "../Http.ts"
 import * as Streaming from "../Streaming.ts"
 import { Assembly } from "./Assemble.ts"
@@ -44,15 +44,11 @@ export const make = (options: Options, keyName?: string): Effect.Effect<Port.Bac
 export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> => Chain.layer([make(options)])
 
 /** `ANTHROPIC_BASE_URL` (default: Anthropic's), `ANTHROPIC_MODEL`, `ANTHROPIC_API_KEY`. */
-export const config = Config.all({
-  baseUrl: Config.String("ANTHROPIC_BASE_URL").pipe(Config.withDefault(OptionsCheck.defaultBaseUrl)),
-  model: Config.String("ANTHROPIC_MODEL"),
-  apiKey: Config.option(Config.Redacted("ANTHROPIC_API_KEY"))
-})
+export const config = Environment.config({ prefix: "ANTHROPIC", baseUrl: OptionsCheck.defaultBaseUrl })
 
 /** A chain of the one backend that the environment describes. */
-export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Chain.layer([
-  Effect.flatMap(config, ({ apiKey, baseUrl, model }) =>
-    make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "ANTHROPIC_API_KEY")
-  )
-])
+export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Environment.layer(
+  config,
+  make,
+  "ANTHROPIC_API_KEY"
+)

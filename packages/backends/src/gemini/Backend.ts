@@ -3,12 +3,12 @@
  */
 import type * as Refusal from "@settle/core/model/Refusal"
 import type * as Port from "@settle/core/port/Backend"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { BodyReader } from "../BodyReader.ts"
 import * as Chain from "../Chain.ts"
+import * as Environment from "../Environment.ts"
 import * as Http from "../Http.ts"
 import * as Streaming from "../Streaming.ts"
 import { Assembly } from "./Assemble.ts"
@@ -39,15 +39,15 @@ export const make = (options: Options, keyName?: string): Effect.Effect<Port.Bac
 export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> => Chain.layer([make(options)])
 
 /** `GEMINI_BASE_URL` (default: Google's), `GEMINI_MODEL`, `GEMINI_API_KEY` or else `GOOGLE_API_KEY`. */
-export const config = Config.all({
-  baseUrl: Config.String("GEMINI_BASE_URL").pipe(Config.withDefault(OptionsCheck.defaultBaseUrl)),
-  model: Config.String("GEMINI_MODEL"),
-  apiKey: Config.option(Config.Redacted("GEMINI_API_KEY").pipe(Config.orElse(() => Config.Redacted("GOOGLE_API_KEY"))))
+export const config = Environment.config({
+  prefix: "GEMINI",
+  baseUrl: OptionsCheck.defaultBaseUrl,
+  otherKey: "GOOGLE_API_KEY"
 })
 
 /** A chain of the one backend that the environment describes. */
-export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Chain.layer([
-  Effect.flatMap(config, ({ apiKey, baseUrl, model }) =>
-    make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "GEMINI_API_KEY")
-  )
-])
+export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Environment.layer(
+  config,
+  make,
+  "GEMINI_API_KEY"
+)

@@ -3,12 +3,12 @@
  */
 import type * as Refusal from "@settle/core/model/Refusal"
 import type * as Port from "@settle/core/port/Backend"
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { BodyReader } from "../BodyReader.ts"
 import * as Chain from "../Chain.ts"
+import * as Environment from "../Environment.ts"
 import * as Http from "../Http.ts"
 import * as Streaming from "../Streaming.ts"
 import { Assembly } from "./Assemble.ts"
@@ -39,15 +39,11 @@ export const make = (options: Options, keyName?: string): Effect.Effect<Port.Bac
 export const layer = (options: Options): Layer.Layer<Port.Backends, Refusal.Refusal> => Chain.layer([make(options)])
 
 /** `OPENAI_BASE_URL` (default: OpenAI's), `OPENAI_MODEL`, `OPENAI_API_KEY`. */
-export const config = Config.all({
-  baseUrl: Config.String("OPENAI_BASE_URL").pipe(Config.withDefault(OptionsCheck.defaultBaseUrl)),
-  model: Config.String("OPENAI_MODEL"),
-  apiKey: Config.option(Config.Redacted("OPENAI_API_KEY"))
-})
+export const config = Environment.config({ prefix: "OPENAI", baseUrl: OptionsCheck.defaultBaseUrl })
 
 /** A chain of the one backend that the environment describes. */
-export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Chain.layer([
-  Effect.flatMap(config, ({ apiKey, baseUrl, model }) =>
-    make({ baseUrl, model, apiKey: Option.getOrUndefined(apiKey) }, "OPENAI_API_KEY")
-  )
-])
+export const layerConfig: Layer.Layer<Port.Backends, Refusal.Refusal | Config.ConfigError> = Environment.layer(
+  config,
+  make,
+  "OPENAI_API_KEY"
+)
