@@ -3,8 +3,8 @@ import * as Conversation from "@settle/core/model/Conversation"
 import * as Message from "@settle/core/model/Message"
 import * as Port from "@settle/core/port/Backend"
 import * as RandomGguf from "@settle/testing/servers/RandomGguf"
-import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Latch, type Scope, Stream } from "effect"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Duration, Effect, Exit, Fiber, Latch, Layer, Stream } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -60,147 +60,157 @@ const replyOf = (chunks: ReadonlyArray<Port.Chunk>): Port.Reply => {
 const read = (backend: Port.Backend, request: Port.Request) =>
   Effect.map(Stream.runCollect(backend.stream(request)), (chunks) => ({ chunks, reply: replyOf(chunks) }))
 
-const live = <A, E>(name: string, test: () => Effect.Effect<A, E, Scope.Scope>) =>
-  it.live.skipIf(!loads)(name, () => Effect.scoped(test()), 60_000)
+class Tiny extends Context.Service<Tiny, Gguf.Gguf>()("test/Tiny") {}
+class Narrow extends Context.Service<Narrow, Gguf.Gguf>()("test/Narrow") {}
 
-describe("a model file of one's own", () => {
-  live("B1 text streams and ends in one reply that says the same, counted by the model's own tokens", () =>
-    Effect.gen(function* () {
-      const backend = yield* made({ maxTokens: 24 })
-      const counter = yield* Gguf.counter(backend)
-      const { chunks, reply } = yield* read(backend, hi)
-      assert.deepStrictEqual([backend.model, backend.maxTokens, backend.canConstrain], ["tiny-random", 24, true])
-      assert.strictEqual(chunks.map((chunk) => (chunk._tag === "Text" ? chunk.text : "")).join(""), reply.text)
-      assert.include(["stop", "length"], reply.finish)
-      const { completionTokens, cost, promptTokens } = reply.usage ?? {}
-      assert.strictEqual(promptTokens, counter.countRequest({ conversation: hi.conversation, tools: [] }))
-      assert.isTrue(completionTokens !== undefined && completionTokens > 0 && completionTokens <= 24)
-      const model = yield* backend.load
-      // the meter counts the token it draws the first one from as output
-      assert.strictEqual(model.sequence.tokenMeter.usedInputTokens + 1, promptTokens)
-      assert.strictEqual(cost, 0)
-      assert.strictEqual(counter.unit, "tiny-random")
-    })
-  )
+// loaded once: that is most of the time
+const models = Layer.mergeAll(
+  Layer.effect(Tiny, made({ maxTokens: 500 })),
+  Layer.effect(Narrow, made({ contextWindow: 256 }))
+)
 
-  live("L-LEN-01 the cap ends a reply as length, the window as a full window, and each says the library's word", () =>
-    Effect.gen(function* () {
-      const backend = yield* made({ contextWindow: 256 })
-      const short = yield* read(backend, { ...hi, maxTokens: 3 })
-      assert.deepStrictEqual([short.reply.finish, short.reply.finishReason], ["length", "maxTokens"])
-      assert.isAtMost(short.reply.usage?.completionTokens ?? 99, 4)
-      const counter = yield* Gguf.counter(backend)
-      const fits = (n: number) => ask([Message.user("x".repeat(n))])
-      const frame = counter.countRequest({ conversation: fits(1).conversation, tools: [] }) - 1
-      const { reply } = yield* read(backend, fits(256 - frame - 6))
-      assert.strictEqual(reply.finish, "context-window")
-      assert.isBelow(reply.usage?.completionTokens ?? 99, 10)
-    })
-  )
+describe.skipIf(!loads)("a model file of one's own", () => {
+  layer(models, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+    it.effect("B1 text streams and ends in one reply that says the same, counted by the model's own tokens", () =>
+      Effect.gen(function* () {
+        const backend = yield* Tiny
+        const counter = yield* Gguf.counter(backend)
+        const { chunks, reply } = yield* read(backend, { ...hi, maxTokens: 24 })
+        assert.deepStrictEqual([backend.model, backend.maxTokens, backend.canConstrain], ["tiny-random", 500, true])
+        assert.strictEqual(chunks.map((chunk) => (chunk._tag === "Text" ? chunk.text : "")).join(""), reply.text)
+        assert.include(["stop", "length"], reply.finish)
+        const { completionTokens, cost, promptTokens } = reply.usage ?? {}
+        assert.strictEqual(promptTokens, counter.countRequest({ conversation: hi.conversation, tools: [] }))
+        assert.isTrue(completionTokens !== undefined && completionTokens > 0 && completionTokens <= 24)
+        const model = yield* backend.load
+        // the meter counts the token it draws the first one from as output
+        assert.strictEqual(model.sequence.tokenMeter.usedInputTokens + 1, promptTokens)
+        assert.strictEqual(cost, 0)
+        assert.strictEqual(counter.unit, "tiny-random")
+      })
+    )
 
-  live("L-400-01 what does not fit the window is refused as an overflow, and evaluated never", () =>
-    Effect.gen(function* () {
-      const backend = yield* made({ contextWindow: 256 })
-      const error = yield* Effect.flip(Stream.runDrain(backend.stream(ask([Message.user("word ".repeat(200))]))))
-      assert.match(
-        error.message,
-        /^HTTP 400 \(context_length_exceeded\): the prompt of \d+ tokens exceeds the context window of 256 tokens$/
-      )
-    })
-  )
+    it.effect(
+      "L-LEN-01 the cap ends a reply as length, the window as a full window, and each says the library's word",
+      () =>
+        Effect.gen(function* () {
+          const backend = yield* Narrow
+          const short = yield* read(backend, { ...hi, maxTokens: 3 })
+          assert.deepStrictEqual([short.reply.finish, short.reply.finishReason], ["length", "maxTokens"])
+          assert.isAtMost(short.reply.usage?.completionTokens ?? 99, 4)
+          const counter = yield* Gguf.counter(backend)
+          const fits = (n: number) => ask([Message.user("x".repeat(n))])
+          const frame = counter.countRequest({ conversation: fits(1).conversation, tools: [] }) - 1
+          const { reply } = yield* read(backend, fits(256 - frame - 6))
+          assert.strictEqual(reply.finish, "context-window")
+          assert.isBelow(reply.usage?.completionTokens ?? 99, 10)
+        })
+    )
 
-  live("L-ROUTE-03 a schema is a grammar: even random weights write JSON of it", () =>
-    Effect.gen(function* () {
-      const backend = yield* made()
-      const schema = {
-        name: "route",
-        schema: {
-          anyOf: [
-            {
-              type: "object",
-              properties: { tool: { const: "read" }, deep: { type: "boolean" } },
-              required: ["tool", "deep"]
-            },
-            { type: "object", properties: { tool: { const: "none" } }, required: ["tool"] }
-          ]
-        }
-      }
-      const { reply } = yield* read(backend, { ...hi, schema })
-      const said = JSON.parse(reply.text)
-      assert.include(["read", "none"], said.tool)
-      assert.strictEqual(typeof said.deep, said.tool === "read" ? "boolean" : "undefined")
-      assert.strictEqual(reply.finish, "stop")
-    })
-  )
-
-  live("B2 interruption stops the writing, and the next request waits for no more than that", () =>
-    Effect.gen(function* () {
-      const backend = yield* made({ temperature: 1.5, seed: 3 })
-      yield* backend.load
-      const spoke = yield* Latch.make()
-      const schema = { name: "long", schema: { type: "array", minItems: 200, items: { type: "boolean" } } }
-      const reader = yield* Effect.forkChild(
-        Stream.runForEach(backend.stream({ ...hi, schema }), () => spoke.open),
-        { startImmediately: true }
-      )
-      yield* spoke.await
-      const [took] = yield* Effect.timed(Fiber.interrupt(reader))
-      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(reader)))
-      assert.isBelow(Duration.toMillis(took), 5000)
-      const { reply } = yield* read(backend, { ...hi, maxTokens: 2 })
-      assert.strictEqual(reply.finish, "length")
-    })
-  )
-
-  live("two requests side by side are answered one after the other, each whole", () =>
-    Effect.gen(function* () {
-      const backend = yield* made({ maxTokens: 8 })
-      const ones = ["one", "two", "three"].map((text) => read(backend, ask([Message.user(text)])))
-      const together = yield* Effect.all(ones, { concurrency: "unbounded" })
-      const alone = yield* Effect.all(ones)
-      assert.deepStrictEqual(
-        together.map(({ reply }) => reply.text),
-        alone.map(({ reply }) => reply.text)
-      )
-    })
-  )
-
-  live("a template shows results and declarations, and the counter weighs them as they are sent", () =>
-    Effect.gen(function* () {
-      const backend = yield* made({ maxTokens: 4 })
-      const counter = yield* Gguf.counter(backend)
-      const tools = [{ name: "read", description: "Reads", parameters: { type: "object", properties: {} } }]
-      const messages = [
-        Message.system("be brief"),
-        Message.user("hi"),
-        Message.assistant("", [{ id: "c1", name: "read", arguments: "{}" }]),
-        Message.tool("c1", "contents")
-      ]
-      const request = ask(messages, { tools, tail: Message.user("now") })
-      const { reply } = yield* read(backend, request)
-      assert.strictEqual(
-        reply.usage?.promptTokens,
-        counter.countRequest({ conversation: request.conversation, tools, tail: Message.user("now") })
-      )
-      assert.isAbove(counter.countTools(tools), 10)
-      assert.isAbove(counter.countMessages(messages), counter.countMessages(messages.slice(0, 2)))
-    })
-  )
-
-  live("a file that is no model is named, with what to check", () =>
-    Effect.gen(function* () {
-      const { path } = yield* file(Buffer.from("not a model"))
-      const backend = yield* Gguf.make({ path, gpu: false, threads: 1 })
-      const error = yield* Effect.flip(Stream.runDrain(backend.stream(hi)))
-      assert.strictEqual(error.reason._tag, "BadResponse")
-      assert.isTrue(error.message.startsWith(`the model file ${path} could not be loaded: `))
-      assert.isTrue(
-        error.message.endsWith(
-          "Check that it is a GGUF file that llama.cpp knows, and that npm install node-llama-cpp@3 ran on this machine"
+    it.effect("L-400-01 what does not fit the window is refused as an overflow, and evaluated never", () =>
+      Effect.gen(function* () {
+        const backend = yield* Narrow
+        const error = yield* Effect.flip(Stream.runDrain(backend.stream(ask([Message.user("word ".repeat(200))]))))
+        assert.match(
+          error.message,
+          /^HTTP 400 \(context_length_exceeded\): the prompt of \d+ tokens exceeds the context window of 256 tokens$/
         )
-      )
-    })
-  )
+      })
+    )
+
+    it.effect("L-ROUTE-03 a schema is a grammar: even random weights write JSON of it", () =>
+      Effect.gen(function* () {
+        const backend = yield* Tiny
+        const schema = {
+          name: "route",
+          schema: {
+            anyOf: [
+              {
+                type: "object",
+                properties: { tool: { const: "read" }, deep: { type: "boolean" } },
+                required: ["tool", "deep"]
+              },
+              { type: "object", properties: { tool: { const: "none" } }, required: ["tool"] }
+            ]
+          }
+        }
+        const { reply } = yield* read(backend, { ...hi, schema })
+        const said = JSON.parse(reply.text)
+        assert.include(["read", "none"], said.tool)
+        assert.strictEqual(typeof said.deep, said.tool === "read" ? "boolean" : "undefined")
+        assert.strictEqual(reply.finish, "stop")
+      })
+    )
+
+    it.effect("B2 interruption stops the writing, and the next request waits for no more than that", () =>
+      Effect.gen(function* () {
+        const backend = yield* Tiny
+        yield* backend.load
+        const spoke = yield* Latch.make()
+        const schema = { name: "long", schema: { type: "array", minItems: 200, items: { type: "boolean" } } }
+        const reader = yield* Effect.forkChild(
+          Stream.runForEach(backend.stream({ ...hi, schema }), () => spoke.open),
+          { startImmediately: true }
+        )
+        yield* spoke.await
+        const [took] = yield* Effect.timed(Fiber.interrupt(reader))
+        assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(reader)))
+        assert.isBelow(Duration.toMillis(took), 5000)
+        const { reply } = yield* read(backend, { ...hi, maxTokens: 2 })
+        assert.strictEqual(reply.finish, "length")
+      })
+    )
+
+    it.effect("two requests side by side are answered one after the other, each whole", () =>
+      Effect.gen(function* () {
+        const backend = yield* Tiny
+        const ones = ["one", "two", "three"].map((text) => read(backend, ask([Message.user(text)], { maxTokens: 8 })))
+        const together = yield* Effect.all(ones, { concurrency: "unbounded" })
+        const alone = yield* Effect.all(ones)
+        assert.deepStrictEqual(
+          together.map(({ reply }) => reply.text),
+          alone.map(({ reply }) => reply.text)
+        )
+      })
+    )
+
+    it.effect("a template shows results and declarations, and the counter weighs them as they are sent", () =>
+      Effect.gen(function* () {
+        const backend = yield* Tiny
+        const counter = yield* Gguf.counter(backend)
+        const tools = [{ name: "read", description: "Reads", parameters: { type: "object", properties: {} } }]
+        const messages = [
+          Message.system("be brief"),
+          Message.user("hi"),
+          Message.assistant("", [{ id: "c1", name: "read", arguments: "{}" }]),
+          Message.tool("c1", "contents")
+        ]
+        const request = ask(messages, { tools, tail: Message.user("now"), maxTokens: 4 })
+        const { reply } = yield* read(backend, request)
+        assert.strictEqual(
+          reply.usage?.promptTokens,
+          counter.countRequest({ conversation: request.conversation, tools, tail: Message.user("now") })
+        )
+        assert.isAbove(counter.countTools(tools), 10)
+        assert.isAbove(counter.countMessages(messages), counter.countMessages(messages.slice(0, 2)))
+      })
+    )
+
+    it.effect("a file that is no model is named, with what to check", () =>
+      Effect.gen(function* () {
+        const { path } = yield* file(Buffer.from("not a model"))
+        const backend = yield* Gguf.make({ path, gpu: false, threads: 1 })
+        const error = yield* Effect.flip(Stream.runDrain(backend.stream(hi)))
+        assert.strictEqual(error.reason._tag, "BadResponse")
+        assert.isTrue(error.message.startsWith(`the model file ${path} could not be loaded: `))
+        assert.isTrue(
+          error.message.endsWith(
+            "Check that it is a GGUF file that llama.cpp knows, and that npm install node-llama-cpp@3 ran on this machine"
+          )
+        )
+      })
+    )
+  })
 })
 
 describe("what is refused before a model is loaded", () => {
