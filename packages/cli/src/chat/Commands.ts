@@ -69,11 +69,11 @@ export const look = Effect.fn("Commands.look")(function* (command: Command, { fi
     case "sessions":
       return yield* captured(Listed.list({ all: false, output: "text" }))
     case "doctor":
-      return at === undefined || !seats.isWritten()
+      return at === undefined || !(yield* seats.isWritten)
         ? noFile
         : yield* captured(Listed.doctor({ session: at.path, repair: false, output: "text" }))
     case "export": {
-      if (at === undefined || !seats.isWritten()) return noFile
+      if (at === undefined || !(yield* seats.isWritten)) return noFile
       const to = command.to ?? `${at.name}.md`
       return yield* captured(Listed.write({ session: at.path, to, format: /\.html?$/i.test(to) ? "html" : "md" }))
     }
@@ -108,7 +108,7 @@ const placed = Effect.fnUntraced(function* (command: Command, seats: Seats) {
       return yield* seats.toSession(undefined)
     case "fork": {
       const at = seats.session()
-      if (at === undefined || !seats.isWritten())
+      if (at === undefined || !(yield* seats.isWritten))
         return yield* Failure.usage("Nothing is written yet that could be forked.")
       const name = command.to ?? (yield* Sessions.newName)
       yield* captured(Listed.fork({ session: at.path, name })).pipe(

@@ -5,7 +5,7 @@
  * C2. A run that completed is followed by what it did not take any more; one that stopped or failed by nothing of the kind (D2).
  */
 import * as Neutral from "@settle/core/decide/Neutral"
-import type * as RunEvent from "@settle/core/model/RunEvent"
+import * as RunEvent from "@settle/core/model/RunEvent"
 import type { RunOutcome } from "@settle/core/model/RunOutcome"
 import * as Figures from "../Figures.ts"
 import * as Screen from "../Screen.ts"
@@ -15,13 +15,15 @@ import * as Meter from "./Meter.ts"
 import * as Typing from "./Typing.ts"
 
 export const happened = (self: Dialogue, event: RunEvent.RunEvent): Step => {
+  const [before, standing] =
+    event._tag === "RoundStarted" || RunEvent.isTerminal(event) ? delivered(self) : ([self, []] as const)
   const [screen, shows] = Screen.step(self.screen, event)
   return shows.reduce<Step>(
     ([dialogue, actions], show) => {
       const [next, lines] = shown(dialogue, show)
       return [next, lines.length === 0 ? actions : [...actions, Action.Print({ lines })]]
     },
-    [{ ...self, screen, meter: Meter.step(self.meter, event) }, []]
+    [{ ...before, screen, meter: Meter.step(self.meter, event) }, standing]
   )
 }
 
@@ -74,13 +76,19 @@ export const takenBack = (self: Dialogue, { texts, to }: Extract<Input, { readon
     : [{ ...self, steers }, Typing.unsent(texts)]
 }
 
-export const pulled = (self: Dialogue, count: number): Step => [
-  { ...self, steers: self.steers.slice(count) },
-  count === 0 ? [] : [Action.Print({ lines: self.steers.slice(0, count).flatMap(Typing.words) })]
-]
+export const pulled = (self: Dialogue, count: number): Step => [{ ...self, taken: self.taken + count }, []]
+
+/** What the run took stands where the run has it: after all of the last round, before the next one. */
+const delivered = (self: Dialogue): Step =>
+  self.taken === 0
+    ? [self, []]
+    : [
+        { ...self, steers: self.steers.slice(self.taken), taken: 0 },
+        [Action.Print({ lines: self.steers.slice(0, self.taken).flatMap(Typing.words) })]
+      ]
 
 export const drained = (self: Dialogue): Step => {
-  const idle: Dialogue = { ...self, phase: "idle", screen: Screen.empty, steers: [] }
+  const idle: Dialogue = { ...self, phase: "idle", screen: Screen.empty, steers: [], taken: 0 }
   if (self.isLeaving) return [idle, [Action.Leave({ how: "cancelled" })]]
   const [next, ...queued] = self.queued
   return next === undefined ? [idle, []] : Typing.begin({ ...idle, queued }, next)

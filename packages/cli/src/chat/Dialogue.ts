@@ -66,15 +66,16 @@ export interface Dialogue {
   /** Of the attempt that streams. */
   readonly text: string
   readonly calls: ReadonlyArray<Screen.Running>
-  /** Offered to the run, not taken yet. */
+  /** Offered to the run; the first `taken` of them it took, and they stand as soon as its next round begins. */
   readonly steers: ReadonlyArray<string>
+  readonly taken: number
   /** Turns to come. */
   readonly queued: ReadonlyArray<string>
   readonly question: Question | undefined
   readonly meter: Meter.Meter
   readonly hint: string
-  /** When Ctrl-C was pressed the first time. */
-  readonly armedAt: number | undefined
+  /** When Ctrl-C was pressed the first time, and whether it stopped a run. */
+  readonly armed: { readonly at: number; readonly stopped: boolean } | undefined
   /** Somebody asked the process to leave as soon as the run is drained. */
   readonly isLeaving: boolean
 }
@@ -90,11 +91,12 @@ export const make = (seat: Seat, history: History.History, now: number): Dialogu
   text: "",
   calls: [],
   steers: [],
+  taken: 0,
   queued: [],
   question: undefined,
   meter: Meter.empty,
   hint: "",
-  armedAt: undefined,
+  armed: undefined,
   isLeaving: false
 })
 
@@ -107,7 +109,7 @@ export type Input = Data.TaggedEnum<{
   Drained: {}
   /** The run could not begin. */
   Refused: { readonly detail: string; readonly prompt: string }
-  /** The run took its first steers. */
+  /** The run took the first steers that it had not taken. */
   Pulled: { readonly count: number }
   /** The last steers, which no run took. */
   TakenBack: { readonly texts: ReadonlyArray<string>; readonly to: Fate }

@@ -3,7 +3,8 @@
  *
  * K1. A sequence may come in any pieces: an unfinished one waits for its rest.
  * K2. A paste is one key, whatever is in it: nothing in it acts, and it ends only where the terminal says so.
- * K3. An escape that nothing follows is the Esc key; only `flush`, after a pause, can tell.
+ * K3. An escape that nothing follows is the Esc key; only `flush`, after a pause, can tell. One with a letter that Alt does nothing to
+ *     is the Esc key and that letter: they may have come together from a fast hand, and a stop is never lost.
  * K4. A sequence nobody knows is swallowed whole; its bytes are never taken for text.
  */
 import * as Data from "effect/Data"
@@ -196,7 +197,7 @@ const escaped = (text: string): readonly [Key | "paste" | undefined, number] => 
   if (next === "\u001b") return doubled(text)
   if (next !== "[" && next !== "O") {
     const name = alts.get(next)
-    return [name === undefined ? undefined : named(name), 1 + String.fromCodePoint(text.codePointAt(1) ?? 0).length]
+    return name === undefined ? [named("escape"), 1] : [named(name), 2]
   }
   if (text.startsWith(pasteStart)) return ["paste", pasteStart.length]
   const match = next === "O" ? /^\u001bO([ -~])/.exec(text) : /^\u001b\[([0-?]*[ -/]*[@-~])/.exec(text)

@@ -91,7 +91,7 @@ export const make = Effect.fn("Seats.make")(function* (options: Options) {
     provider: () => servers?.provider,
     session: () => session,
     /** Whether the session has a file already. */
-    isWritten: () => session !== undefined && opened !== undefined,
+    isWritten: Effect.suspend(() => (session === undefined ? Effect.succeed(false) : isThere(session))),
     seat: (): Dialogue.Seat => seatOf(plan, session),
     run: Effect.fnUntraced(function* (prompt: string) {
       const { agent, transcript } = yield* open()

@@ -67,7 +67,7 @@ const commanded = (self: Dialogue, name: Name, key: Key): Step => {
 }
 
 const edited = (self: Dialogue, key: Key): Step => [
-  { ...self, editor: Editor.step(self.editor, key) ?? self.editor, hint: "", armedAt: undefined },
+  { ...self, editor: Editor.step(self.editor, key) ?? self.editor, hint: "", armed: undefined },
   []
 ]
 
@@ -89,10 +89,14 @@ const endOfInput = (self: Dialogue, key: Key): Step => {
 }
 
 const interrupt = (self: Dialogue): Step => {
-  const isSecond = self.armedAt !== undefined && self.now - self.armedAt < twice
-  if (isSecond) return [self, [Action.Leave({ how: self.phase === "idle" ? "done" : "at-once" })]]
-  const armed = { ...self, armedAt: self.now, hint: "Ctrl-C again leaves" }
-  if (self.phase === "working") return cancel(armed)
+  const first = self.armed !== undefined && self.now - self.armed.at < twice ? self.armed : undefined
+  if (first !== undefined) {
+    const how = self.phase !== "idle" ? "at-once" : first.stopped ? "cancelled" : "done"
+    return [self, [Action.Leave({ how })]]
+  }
+  const isWorking = self.phase === "working"
+  const armed: Dialogue = { ...self, armed: { at: self.now, stopped: isWorking }, hint: "Ctrl-C again leaves" }
+  if (isWorking) return cancel(armed)
   return [self.phase === "idle" ? { ...armed, editor: Editor.withText(self.editor, "") } : armed, []]
 }
 
@@ -143,7 +147,7 @@ const taken = (self: Dialogue, send: (self: Dialogue, text: string) => Step): St
     editor: Editor.withText(self.editor, ""),
     history: History.add(self.history, text),
     hint: "",
-    armedAt: undefined
+    armed: undefined
   }
   const remember = History.isKept(self.history, text) ? [Action.Remember({ text })] : []
   const slash = Slash.parse(text)

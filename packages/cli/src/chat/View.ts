@@ -60,12 +60,18 @@ const textOf = (self: Dialogue, columns: number, rows: number): ReadonlyArray<Li
 
 const callsOf = ({ calls, now }: Dialogue, columns: number): ReadonlyArray<Line> => {
   const more = calls.length - shown.calls
-  const lines = calls.slice(0, shown.calls).map((call) => callLine(call, now))
-  return [...lines, ...(more > 0 ? [`⋯ and ${more} more`] : [])].map((text) => quiet(Width.cut(text, columns)))
+  const lines = calls.slice(0, shown.calls).map((call) => callLine(call, now, columns))
+  return [...lines, ...(more > 0 ? [`⋯ and ${more} more`] : [])].map(quiet)
 }
 
-const callLine = ({ label, note, since }: Screen.Running, now: number): string =>
-  `⋯ ${label} ${Figures.duration(now - since)}${note === "" ? "" : ` · ${note}`}`
+/** Its state stays in sight, however long its arguments are. */
+const callLine = ({ label, note, since }: Screen.Running, now: number, columns: number): string => {
+  const state = Width.cut(
+    ` ${Figures.duration(now - since)}${note === "" ? "" : ` · ${note}`}`,
+    Math.floor(columns / 2)
+  )
+  return Width.cut(`⋯ ${label}`, columns - Width.of(state)) + state
+}
 
 const waitingOf = ({ queued, steers }: Dialogue, columns: number): ReadonlyArray<Line> => {
   const all = [...steers.map((text) => `↳ ${Neutral.line(text)}`), ...queued.map((text) => `⏭ ${Neutral.line(text)}`)]

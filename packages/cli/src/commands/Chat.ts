@@ -31,7 +31,7 @@ export const chat = Effect.fn("commands.Chat")(function* (input: Shared) {
   if (!isDrawn) return yield* Plain.talk({ input, seats, isAttended })
   const history = yield* HistoryFile.open()
   const left = yield* Talk.talk({ inbox, seats, history, file: input.config, mayAsk: isAttended })
-  const session = seats.isWritten() ? seats.session() : undefined
+  const session = (yield* seats.isWritten) ? seats.session() : undefined
   if (session !== undefined) yield* Drive.say(`session ${session.name} · settle chat --session ${session.name} goes on`)
   switch (left) {
     case "done":

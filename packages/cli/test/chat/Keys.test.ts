@@ -63,6 +63,11 @@ describe("Keys", () => {
     assert.deepStrictEqual(read("\u001b", "\u001b[", "Ax"), [Text({ text: "x" })])
   })
 
+  it("T16 an Esc that came together with the next letter is an Esc", () => {
+    assert.deepStrictEqual(read("\u001bthen\r"), [...named("escape"), Text({ text: "then" }), ...named("enter")])
+    assert.deepStrictEqual(read("\u001b日"), [...named("escape"), Text({ text: "日" })])
+  })
+
   it("a sequence nobody knows is swallowed whole, and what follows it is read", () => {
     assert.deepStrictEqual(read("\u001b[200;5;7zx"), [Text({ text: "x" })])
     assert.deepStrictEqual(read("\u001b[I\u001b[<0;10;10Mok"), [Text({ text: "ok" })])

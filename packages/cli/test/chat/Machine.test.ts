@@ -30,7 +30,7 @@ describe("a conversation: lines, stops and turns", () => {
   it("T16 what the run took before the stop is said once, and never again", () => {
     const desk = new Desk().type("go\r").type("taken\r").type("not taken\r")
     desk.mailbox.splice(0, 1)
-    desk.type("\u001b").input({ _tag: "Pulled", count: 1 }).end("cancelled")
+    desk.type("\u001b").input({ _tag: "Pulled", count: 1 }).event({ _tag: "RunCancelled" }).end("cancelled")
     assert.include(desk.standing, "↩ not sent, up brings it back: not taken")
     assert.strictEqual(desk.type("\u001b[A").dialogue.editor.text, "not taken")
     assert.deepStrictEqual(prompts(desk), ["go"], "nothing starts by itself after a stop")
@@ -88,6 +88,8 @@ describe("a conversation: lines, stops and turns", () => {
     const working = new Desk().type("go\r").type("\u0003")
     assert.deepStrictEqual(working.tags().slice(-2), ["TakeBack", "Cancel"])
     assert.deepStrictEqual(working.type("\u0003").actions.at(-1), Action.Leave({ how: "at-once" }))
+    const stopped = new Desk().type("go\r").type("\u0003").end("cancelled")
+    assert.deepStrictEqual(stopped.type("\u0003").actions.at(-1), Action.Leave({ how: "cancelled" }), "it was quick")
     const idle = new Desk().type("abc").type("\u0003")
     assert.deepStrictEqual([idle.dialogue.editor.text, idle.tags()], ["", []])
     assert.include(idle.seen().at(-1), "Ctrl-C again leaves")

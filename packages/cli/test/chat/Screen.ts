@@ -195,6 +195,14 @@ export class Screen {
       .trimEnd()
   }
 
+  /** Everything, with what the terminal broke put together again. */
+  text(): string {
+    return this.lines
+      .map((line) => (line.wraps ? this.textOf(line) : `${this.textOf(line)}\n`))
+      .join("")
+      .trimEnd()
+  }
+
   cursor(): { readonly row: number; readonly column: number } {
     return { row: this.row - this.top, column: this.column }
   }

@@ -51,8 +51,10 @@ describe("View", () => {
     desk.event({ _tag: "ToolResult", id: "a", name: "files_read", content: "ok", isError: false })
     assert.include(desk.standing, `✔ files_read(path: "a") 2.0 s`)
     assert.strictEqual(desk.seen()[0], `⋯ files_read(path: "b") 2.0 s`)
-    assert.notInclude(desk.pull().seen().join("\n"), "↳")
-    assert.include(desk.standing, "› look")
+    desk.pull().event({ _tag: "ToolResult", id: "b", name: "files_read", content: "ok", isError: false })
+    desk.event({ _tag: "RoundStarted", round: 2 })
+    assert.notInclude(desk.seen().join("\n"), "↳")
+    assert.strictEqual(desk.standing.at(-1), "› look", "after the last call, before the next round")
   })
 
   it("puts the cursor where the next character goes, also behind wide ones and in the next row", () => {
