@@ -48,6 +48,12 @@ const ask = (messages: ReadonlyArray<Message.Message>, more: Partial<Port.Reques
   ...more
 })
 
+const deep = {
+  name: "read",
+  description: "Reads",
+  parameters: { type: "object", properties: { deep: { type: "boolean" } }, required: ["deep"] }
+}
+
 const hi = ask([Message.user("hi")])
 
 const replyOf = (chunks: ReadonlyArray<Port.Chunk>): Port.Reply => {
@@ -61,11 +67,14 @@ const read = (backend: Port.Backend, request: Port.Request) =>
   Effect.map(Stream.runCollect(backend.stream(request)), (chunks) => ({ chunks, reply: replyOf(chunks) }))
 
 class Tiny extends Context.Service<Tiny, Gguf.Gguf>()("test/Tiny") {}
+class Calling extends Context.Service<Calling, Gguf.Gguf>()("test/Calling") {}
 class Narrow extends Context.Service<Narrow, Gguf.Gguf>()("test/Narrow") {}
 
 // loaded once: that is most of the time
 const models = Layer.mergeAll(
   Layer.effect(Tiny, made({ maxTokens: 500 })),
+  // its template begins every turn with a call
+  Layer.effect(Calling, made({ template: "functionary" })),
   Layer.effect(Narrow, made({ contextWindow: 256 }))
 )
 
@@ -158,6 +167,41 @@ describe.skipIf(!loads)("a model file of one's own", () => {
         assert.isBelow(Duration.toMillis(took), 5000)
         const { reply } = yield* read(backend, { ...hi, maxTokens: 2 })
         assert.strictEqual(reply.finish, "length")
+      })
+    )
+
+    it.effect("B1 a call comes whole under the grammar of its parameters, and streams as it is written", () =>
+      Effect.gen(function* () {
+        const backend = yield* Calling
+        const { chunks, reply } = yield* read(backend, ask([Message.user("hi")], { tools: [deep], maxTokens: 200 }))
+        const [call] = reply.toolCalls
+        assert.strictEqual(call?.name, "read")
+        assert.strictEqual(typeof JSON.parse(call?.arguments ?? "").deep, "boolean")
+        assert.match(call?.id ?? "", /^call_.{36}$/)
+        const shown = chunks.map((chunk) => (chunk._tag === "ToolArguments" && chunk.index === 0 ? chunk.text : ""))
+        assert.deepStrictEqual(JSON.parse(shown.join("")), JSON.parse(call?.arguments ?? ""))
+      })
+    )
+
+    it.effect("L-LEN-14 a call that the cap cuts is partial, and none that could be executed", () =>
+      Effect.gen(function* () {
+        const backend = yield* Calling
+        const { reply } = yield* read(backend, ask([Message.user("hi")], { tools: [deep], maxTokens: 14 }))
+        assert.deepStrictEqual(reply.toolCalls, [])
+        assert.strictEqual(reply.finish, "length")
+        const [call] = reply.partialCalls
+        assert.strictEqual(call?.name, "read")
+        assert.isTrue(
+          '{"deep":true}'.startsWith(call?.arguments ?? "x") || '{"deep":false}'.startsWith(call?.arguments ?? "x")
+        )
+      })
+    )
+
+    it.effect("a template nobody knows is named, with those there are", () =>
+      Effect.gen(function* () {
+        const backend = yield* made({ template: "none-such" })
+        const error = yield* Effect.flip(Stream.runDrain(backend.stream(hi)))
+        assert.match(error.message, /could not be loaded: there is no template "none-such"; there are .*chatML/)
       })
     )
 

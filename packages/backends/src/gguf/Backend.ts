@@ -40,6 +40,8 @@ export interface Options {
   readonly threads?: number | undefined
   /** Use a graphics card where there is one. Default true. */
   readonly gpu?: boolean | undefined
+  /** The chat template, by `node-llama-cpp`'s name for it. Default: the file's own. */
+  readonly template?: string | undefined
   /** Default 0: the likeliest token, always. */
   readonly temperature?: number | undefined
   /** Of the draws, where the temperature is above 0. */
@@ -98,9 +100,9 @@ export const make = (options: Options): Effect.Effect<Gguf, Refusal.Refusal, Sco
   })
 
 /** Kept as a promise: whoever stops waiting for it stops nothing. */
-const loading = (file: URL, { contextWindow, gpu = true, path, threads }: Options) => {
+const loading = (file: URL, { contextWindow, gpu = true, path, template, threads }: Options) => {
   let started: Promise<Model.Model> | undefined
-  const settings = { path, contextWindow, gpu, threads: threads ?? Math.max(1, availableParallelism() - 1) }
+  const settings = { path, contextWindow, gpu, template, threads: threads ?? Math.max(1, availableParallelism() - 1) }
   const start = () => Library.load(file).then((library) => Model.load(library, settings))
   return {
     model: Effect.tryPromise({

@@ -10,6 +10,7 @@ export interface Settings {
   readonly contextWindow: number | undefined
   readonly threads: number
   readonly gpu: boolean
+  readonly template: string | undefined
 }
 
 export interface Model {
@@ -28,7 +29,17 @@ export interface Model {
 
 const longestByDefault = 8192
 
-export const load = async (library: Library, { contextWindow, gpu, path, threads }: Settings): Promise<Model> => {
+const named = ({ specializedChatWrapperTypeNames: names }: Library, template: string) => {
+  const found = names.find((name) => name === template)
+  if (found === undefined) throw new Error(`there is no template "${template}"; there are ${names.join(", ")}`)
+  return found
+}
+
+export const load = async (
+  library: Library,
+  { contextWindow, gpu, path, template, threads }: Settings
+): Promise<Model> => {
+  const type = template === undefined ? undefined : named(library, template)
   const llama = await library.getLlama({
     gpu: gpu ? "auto" : false,
     build: "never",
@@ -41,7 +52,10 @@ export const load = async (library: Library, { contextWindow, gpu, path, threads
   const window = contextWindow ?? Math.min(model.trainContextSize, longestByDefault)
   const context = await model.createContext({ contextSize: window, threads, sequences: 1 })
   const sequence = context.getSequence()
-  const chat = new library.LlamaChat({ contextSequence: sequence })
+  const chat = new library.LlamaChat({
+    contextSequence: sequence,
+    chatWrapper: type === undefined ? "auto" : library.resolveChatWrapper(model, { type })
+  })
   const kept = new WeakMap<ReadonlyArray<Declaration>, ChatModelFunctions>()
   return {
     llama,
