@@ -6,7 +6,7 @@
  *     body that it closed itself.
  * A2. An error that the server sent outweighs everything; then comes what made reading on pointless; a cut comes last.
  */
-import type * as Json from "@settle/core/model/Json"
+import * as Json from "@settle/core/model/Json"
 import type { Usage } from "@settle/core/model/Usage"
 import type * as Backend from "@settle/core/port/Backend"
 import * as Result from "effect/Result"
@@ -87,7 +87,7 @@ export abstract class Gathering implements BodyReader.Assembly {
 
   /** A whole body that is nothing of this protocol. */
   protected unusable(body: Json.Json, noun: string): void {
-    const shown = JSON.stringify(body).slice(0, 200)
+    const shown = Json.render(body).slice(0, 200)
     this.spoil("malformed", `the server answered with JSON that is no ${noun}: ${shown}. Check baseUrl`)
   }
 

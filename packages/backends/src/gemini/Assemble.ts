@@ -46,6 +46,8 @@ export class Assembly extends Gathering {
     if (this.over) return
     if (name === "error" || name === "error-line") return this.fail(Failures.read(data))
     if (data.trim() === "[DONE]") return this.end()
+    // parts of other kinds are kept as they came, and calls grow in place
+    if (!/"text"/.test(data)) this.kept += data.length
     const parsed = Json.parse(data)
     const events: ReadonlyArray<Json.Json> = Array.isArray(parsed) ? parsed : [parsed ?? null]
     for (const event of events) {
@@ -85,7 +87,6 @@ export class Assembly extends Gathering {
 
   #part(part: Json.JsonObject): void {
     const shown = this.#parts.add(part)
-    if (!("text" in part)) this.kept += JSON.stringify(part).length
     switch (shown._tag) {
       case "Nothing":
         return

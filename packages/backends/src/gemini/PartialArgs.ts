@@ -24,6 +24,14 @@ type Node = Leaf | Branch
 /** More elements than any list of arguments has. */
 const longestList = 10_000
 
+/** Arguments nested deeper are not taken up: to write them again would exhaust the stack. */
+const deepest = 200
+
+const isDeep = (value: Json.Json, left: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  return left === 0 || Object.values(value).some((one: Json.Json) => isDeep(one, left - 1))
+}
+
 const step = /\.([^.[\]]+)|\[(\d+)\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/y
 
 /** `$.a[0]['b c']` as its steps. */
@@ -36,7 +44,8 @@ const stepsOf = (path: string): ReadonlyArray<string | number> | undefined => {
     const [, name, place, single, double] = found
     steps.push(place === undefined ? (name ?? (single ?? double ?? "").replace(/\\(.)/g, "$1")) : Number(place))
   }
-  return steps.some((one) => typeof one === "number" && one >= longestList) ? undefined : steps
+  const far = steps.length > deepest || steps.some((one) => typeof one === "number" && one >= longestList)
+  return far ? undefined : steps
 }
 
 const valueOf = (patch: Json.JsonObject): Json.Json | undefined => {
@@ -75,6 +84,10 @@ export class PartialArgs {
 
   /** Whole arguments, or the first of them. */
   set(args: Json.JsonObject): void {
+    if (isDeep(args, deepest)) {
+      this.fault ??= `its arguments are nested deeper than ${deepest}`
+      return
+    }
     const node = planted(args)
     if (node._tag === "Leaf") return
     for (const [key, child] of node.children) this.#root.children.set(key, child)
@@ -86,7 +99,7 @@ export class PartialArgs {
     const last = steps?.at(-1)
     const parent = steps === undefined || last === undefined ? undefined : this.#parent(steps)
     if (parent === undefined || last === undefined) {
-      this.fault ??= `a piece of its arguments is for a place that cannot be read: ${JSON.stringify(path ?? null)}`
+      this.fault ??= `a piece of its arguments is for a place that cannot be read: ${Json.render(path ?? null).slice(0, 200)}`
       return
     }
     const known = parent.children.get(last)

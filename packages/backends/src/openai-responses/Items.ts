@@ -66,7 +66,7 @@ const some = (fields: Json.JsonObject): Json.JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 
 const argumentsOf = (value: Json.Json | undefined): string =>
-  value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value)
+  value === undefined || value === null ? "" : Json.render(value)
 
 const isThought = (kind: Kind): boolean => kind === "summary" || kind === "thought"
 

@@ -82,7 +82,7 @@ describe("calls", () => {
     for (const jsonPath of cases) {
       const { reason } = failure(text(patched({ jsonPath, stringValue: "x" })))
       assert.include(reason.message, `the call of write cannot be read`, jsonPath)
-      assert.include(reason.message, JSON.stringify(jsonPath))
+      assert.isTrue(reason.message.endsWith(`for a place that cannot be read: ${jsonPath}`))
     }
     const through = patched({ jsonPath: "$.a", stringValue: "x" }, { jsonPath: "$.a.b", stringValue: "y" })
     assert.include(failure(text(through)).reason.message, "cannot be read")
@@ -99,6 +99,15 @@ describe("calls", () => {
     assert.strictEqual(failure(text(open + ended("STOP"))).reason.message, "a tool call was never closed")
     const next = open + calling({ name: "look", args: {} }) + ended("STOP")
     assert.strictEqual(failure(text(next)).reason.message, "the call of write was never closed before the next one")
+  })
+
+  it("D10 S13 arguments nested without end are a fault that is told, and nothing breaks", () => {
+    const deep = `{"functionCall":{"name":"look","args":${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}}}`
+    const body = `data: {"candidates":[{"content":{"parts":[${deep}]}}]}\n\n${ended("STOP")}`
+    const told = "the call of look cannot be read: its arguments are nested deeper than 200"
+    assert.strictEqual(failure(text(body)).reason.message, told)
+    const path = patched({ jsonPath: `$${".a".repeat(20_000)}`, stringValue: "x" })
+    assert.include(failure(text(path)).reason.message, "cannot be read")
   })
 
   it("D4 pieces that belong to no call are no call", () => {

@@ -153,6 +153,13 @@ describe("calls", () => {
     assert.deepStrictEqual(warnings, ["the pieces of a function_call are not what the server says it is as a whole"])
   })
 
+  it("D9 S13 arguments may come as an object, and one nested without end breaks nothing", () => {
+    const item = { type: "function_call", id: "fc_1", call_id: "call_1", name: "look", arguments: { a: 1 } }
+    assert.strictEqual(reply(text(start() + done(0, item) + ended())).toolCalls[0]?.arguments, '{"a":1}')
+    const deep = done(0, item).replace('{"a":1}', `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`)
+    assert.lengthOf(reply(text(start() + deep + ended())).toolCalls, 1)
+  })
+
   it("D4 a call that has no name by its end is no call", () => {
     const body = start() + done(0, { type: "function_call", call_id: "c", arguments: "{}" }) + ended()
     assert.strictEqual(failure(text(body)).reason.message, "a tool call came without a name")
