@@ -282,6 +282,20 @@ describe("a language model of effect/ai as a backend", () => {
   )
 })
 
+describe("the language model of a context as a chain", () => {
+  it.effect("L-GEN-01 is a chain of one backend", () => {
+    const script = Script.make([Script.say("here")])
+    const model = Layer.effect(LanguageModel.LanguageModel, Bridge.fromBackends(script.backend))
+    return Effect.gen(function* () {
+      const { chain } = yield* Port.Backends
+      const [backend, ...more] = chain
+      if (backend === undefined) return assert.fail("the chain is empty")
+      assert.deepStrictEqual([backend.model, more], ["mine", []])
+      assert.strictEqual(replyOf(yield* read(backend)).text, "here")
+    }).pipe(Effect.provide(Bridge.layerBackend({ model: "mine" }).pipe(Layer.provide(model))))
+  })
+})
+
 const Weather = Tool.make("weather", {
   description: "The weather of a city",
   parameters: Schema.Struct({ city: Schema.String }),

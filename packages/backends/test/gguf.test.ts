@@ -4,7 +4,7 @@ import * as Message from "@settle/core/model/Message"
 import * as Port from "@settle/core/port/Backend"
 import * as RandomGguf from "@settle/testing/servers/RandomGguf"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Context, Duration, Effect, Exit, Fiber, Latch, Layer, Stream } from "effect"
+import { ConfigProvider, Context, Duration, Effect, Exit, Fiber, Latch, Layer, Stream } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -274,6 +274,21 @@ describe("what is refused before a model is loaded", () => {
       assert.strictEqual(missing.message, "path: there is no file /nowhere/m.gguf. Name a GGUF file that is there")
       const threads = yield* Effect.flip(Gguf.make({ path: "/nowhere/m.gguf", threads: 0 }))
       assert.strictEqual(threads.message, "threads: 0 is not a whole number above zero. Leave it out for the default")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe.skipIf(!loads)("a model file as a chain", () => {
+  it.effect("L-GEN-01 of itself, and of what the environment names; nothing is loaded for it", () =>
+    Effect.gen(function* () {
+      const { path } = yield* file(Buffer.from("never read"))
+      const env = ConfigProvider.layer(ConfigProvider.fromUnknown({ SETTLE_GGUF: path, SETTLE_GGUF_THREADS: "1" }))
+      const named = yield* Layer.build(Gguf.layer({ path, model: "mine" }))
+      const found = yield* Layer.build(Gguf.layerConfig.pipe(Layer.provide(env)))
+      const models = [named, found].map((context) =>
+        Context.get(context, Port.Backends).chain.map(({ model }) => model)
+      )
+      assert.deepStrictEqual(models, [["mine"], ["tiny-random"]])
     }).pipe(Effect.scoped)
   )
 })
