@@ -3,6 +3,7 @@
  *
  * I1. The terminal stays in its own mode: Ctrl-C is a signal as ever, and a line is whole when it comes.
  * I2. Nothing is read between questions; what was typed ahead answers the next one.
+ * I3. The end is heard whenever it comes, also between two questions; a last line without a line feed is a line.
  */
 import * as Effect from "effect/Effect"
 
@@ -14,14 +15,22 @@ export interface Lines {
 }
 
 export const make = (stream: NodeJS.ReadableStream): Lines => {
+  // A character may come in two pieces.
+  const decoder = new TextDecoder()
   let ahead = ""
   let ended = false
+  stream.once("end", () => (ended = true))
   const take = (): string | undefined => {
     const end = ahead.indexOf("\n")
-    if (end < 0) return undefined
+    if (end < 0) return ended ? last() : undefined
     const line = ahead.slice(0, end)
     ahead = ahead.slice(end + 1)
     return line.replace(/\r$/, "")
+  }
+  const last = (): string | undefined => {
+    const line = ahead
+    ahead = ""
+    return line === "" ? undefined : line
   }
   return {
     next: Effect.callback<string | undefined>((resume) => {
@@ -32,16 +41,15 @@ export const make = (stream: NodeJS.ReadableStream): Lines => {
         stream.pause()
       }
       const onData = (chunk: Buffer | string) => {
-        ahead += chunk.toString()
+        ahead += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true })
         const line = take()
         if (line === undefined) return
         quit()
         resume(Effect.succeed(line))
       }
       const onEnd = () => {
-        ended = true
         quit()
-        resume(Effect.succeed(ahead === "" ? undefined : ahead))
+        resume(Effect.succeed(last()))
       }
       stream.on("data", onData).once("end", onEnd)
       stream.resume()
