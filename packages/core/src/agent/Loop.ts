@@ -54,6 +54,7 @@ export const make = Effect.fnUntraced(function* (
   const settings = yield* Effect.fromResult(Settings.make(input))
   const parts = yield* assemble(settings)
   let admission = Admission.idle
+  let isClosed = false
   let current: Run.Run | undefined
 
   const listener: Run.Listener = {
@@ -76,6 +77,7 @@ export const make = Effect.fnUntraced(function* (
       return yield* refuse("resumeToolCalls", "a routed run has no tool calls to resume", "Use native routing")
     }
     const runId = yield* parts.ids.next
+    if (isClosed) return yield* Refusal.refuse(new Refusal.LoopClosed())
     // Asking and entering are one synchronous step: of two callers in the same tick one is refused.
     const entered = Admission.step(admission, { _tag: "Start", runId })
     if (entered === undefined) return yield* Effect.fail(inProgress(admission))
@@ -86,11 +88,18 @@ export const make = Effect.fnUntraced(function* (
       resumeToolCalls,
       context: options.context ?? RunContext.empty
     })
+    // The scope closed while the run began: it found nothing to cancel.
+    if (isClosed) yield* current.cancel
     return current
   }, Effect.uninterruptible)
 
   const live = Effect.sync(() => (admission._tag === "Live" ? current : undefined))
-  yield* Effect.addFinalizer(() => Effect.suspend(() => close(settings, current)))
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      isClosed = true
+      return close(settings, current)
+    })
+  )
   return {
     settings,
     run,

@@ -64,6 +64,9 @@ export const argumentsNotAnObject = (given: string): string => {
 
 export const noResult = (tool: string): string => `The tool ${tool} answered without a result for this call.`
 
+export const answerOfNoShape = (tool: string, given: string): string =>
+  `The tool ${tool} answered with something that is no tool result: ${given}`
+
 export const toolThrew = (tool: string, detail: string): string => `The tool ${tool} broke: ${detail}`
 
 export const notAccepted = (tool: string, detail: string): string =>

@@ -47,9 +47,7 @@ export const send = Effect.fnUntraced(function* (live: Live, request: Backend.Re
     Stream.suspend(() => backend.stream(request)),
     (chunks) => Effect.sync(() => hear(live, framing, hearing, chunks))
   )
-  const watchdog = yield* Effect.forkDetach(watch(live, hearing))
-  const ended = yield* live.sections.run(reading)
-  watchdog.interruptUnsafe()
+  const ended = yield* live.sections.run(reading, watch(live, hearing))
   if (ended._tag === "Finished") {
     if (Exit.isFailure(ended.exit)) return Sent.Failed({ error: toError(ended.exit.cause), rawText: hearing.text })
     if (hearing.reply === undefined) return Sent.Failed({ error: cut, rawText: hearing.text })
@@ -100,13 +98,13 @@ const catchUp = (live: Live, { attempt, round }: Framing, { reply, text }: Heari
 /** How much later than asked a sleep may end before the clock is taken to have jumped. */
 const jumpMs = 10_000
 
-const watch = (live: Live, hearing: Hearing): Effect.Effect<void> => {
-  const look: Effect.Effect<void> = Effect.suspend(() => {
+const watch = (live: Live, hearing: Hearing): Effect.Effect<"timeout"> => {
+  const look: Effect.Effect<"timeout"> = Effect.suspend(() => {
     const { left, silence } = nearest(live, hearing)
     if (left <= 0) {
       return Effect.sync(() => {
         hearing.silence = silence
-        live.sections.stop("timeout")
+        return "timeout"
       })
     }
     const due = live.now() + left

@@ -24,7 +24,8 @@ import * as Spending from "./Spending.ts"
 export interface Batch {
   readonly provider: ToolProvider
   readonly calls: ReadonlyArray<ToolCall>
-  readonly adopted: ReadonlyMap<string, string>
+  /** Open envelopes of a dead process, adopted instead of written again, by call id (L-TAIL-08). */
+  readonly adopted?: ReadonlyMap<string, string>
 }
 
 export type BatchEnd = "done" | "cancelled"
@@ -33,20 +34,21 @@ export const run = Effect.fnUntraced(function* (at: Settle.Settling, batch: Batc
   const { live, round } = at
   for (const call of batch.calls) live.feed.emit({ _tag: "ToolCall", ...call, round })
   const settlements: Array<Settlement.Settlement> = []
-  for (const call of batch.calls) settlements.push(yield* propose(live, call))
+  for (const call of batch.calls) settlements.push(yield* propose(live, call, batch.adopted))
   return yield* Effect.tapError(walk(at, batch, settlements), () => closeInMemory(at, settlements))
 })
 
-const propose = (live: Live, call: ToolCall) =>
+const propose = (live: Live, call: ToolCall, adopted: Batch["adopted"]) =>
   Effect.map(live.ids.next, (operationId) => {
     const declared = live.state.catalogue.find((declaration) => declaration.name === call.name)
-    return Settlement.make(call, {
+    const proposal = {
       callId: call.id,
       tool: call.name,
       arguments: Canonical.callArguments(call.arguments),
       idempotency: Settings.idempotencyOf(live.settings, call.name, declared?.idempotency),
       operationId
-    })
+    }
+    return Settlement.make(call, proposal, adopted?.get(call.id))
   })
 
 const walk = Effect.fnUntraced(function* (
@@ -64,7 +66,7 @@ const walk = Effect.fnUntraced(function* (
       return "cancelled"
     }
     const members = behind.slice(0, group.length)
-    const end = yield* Dispatch.dispatch(at, { provider: batch.provider, members, adopted: batch.adopted })
+    const end = yield* Dispatch.dispatch(at, { provider: batch.provider, members })
     from += group.length
     live.state.tally = Limits.afterDispatch(live.state.tally, members.map(signature))
     yield* Grants.sync(live)
@@ -89,13 +91,13 @@ const account = (live: Live, settlements: ReadonlyArray<Settlement.Settlement>):
 
 const signature = (settlement: Settlement.Settlement): string => Operation.signature(settlement.operation())
 
-/** Everything behind the boundary is known not to have run. */
+/** Everything behind the boundary is known not to have run, but for what a dead process had begun. */
 const leave = Effect.fnUntraced(function* (
   at: Settle.Settling,
   behind: ReadonlyArray<Settlement.Settlement>,
   reason: Operation.AbandonReason
 ) {
-  for (const settlement of behind) yield* Settle.abandon(at, settlement, reason)
+  for (const settlement of behind) yield* Settle.leave(at, settlement, reason)
   if (reason !== "deadline") yield* Grants.sync(at.live)
 })
 
@@ -104,7 +106,10 @@ const closeInMemory = (at: Settle.Settling, settlements: ReadonlyArray<Settlemen
   Effect.sync(() => {
     for (const settlement of settlements) {
       if (!settlement.abandon("cancelled")) continue
-      const content = Wording.neverRan("cancelled")
+      const content =
+        settlement.adopted === undefined
+          ? Wording.neverRan("cancelled")
+          : Wording.interrupted(settlement.operation().idempotency)
       Commit.inMemory(at.live, at.style.answer({ call: settlement.call, content, kind: "unanswered" }), undefined)
     }
   })

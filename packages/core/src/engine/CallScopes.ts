@@ -1,5 +1,6 @@
 /** The CallScope of one run: what a provider says becomes an event of that run, and nothing once it ended (L-SHIM). */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Json from "../model/Json.ts"
 import type { CallScope } from "../port/CallScope.ts"
 import type { Feed } from "./Feed.ts"
@@ -34,25 +35,20 @@ export const make = (
       })
     }),
   asking: <A extends Json.Json, E, R>(request: Json.JsonObject, ask: Effect.Effect<A, E, R>) =>
-    Effect.suspend(() => {
-      const tool = typeof request["tool"] === "string" ? { tool: request["tool"] } : {}
-      feed.emit({ _tag: "AskPending", request, ...tool })
-      inFlight.askBegan(now())
-      let answer: { readonly answer?: Json.Json } = {}
-      return ask.pipe(
-        Effect.tap((given) =>
-          Effect.sync(() => {
-            answer = { answer: given }
-          })
-        ),
-        // Whether it was answered, failed or was interrupted: an AskPending is never left open (L-SHIM-05).
-        Effect.ensuring(
-          Effect.sync(() => {
-            inFlight.askEnded(now())
-            feed.emit({ _tag: "AskAnswered", request, ...answer })
-          })
-        )
-      )
-    }),
+    // Whether it was answered, failed or was interrupted: an AskPending is never left open (L-SHIM-05).
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const tool = typeof request["tool"] === "string" ? { tool: request["tool"] } : {}
+        feed.emit({ _tag: "AskPending", request, ...tool })
+        inFlight.askBegan(now())
+      }),
+      () => ask,
+      (_, exit) =>
+        Effect.sync(() => {
+          // Told before the clock goes on: a cancelled run that waited for the answer ends inside `askEnded`.
+          feed.emit({ _tag: "AskAnswered", request, ...(Exit.isSuccess(exit) ? { answer: exit.value } : {}) })
+          inFlight.askEnded(now())
+        })
+    ),
   grantsChanged: Effect.suspend(() => (feed.isClosed() ? Effect.void : syncGrants()))
 })

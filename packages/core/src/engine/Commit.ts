@@ -9,7 +9,7 @@ import * as Json from "../model/Json.ts"
 import type { Message } from "../model/Message.ts"
 import * as RunFailure from "../model/RunFailure.ts"
 import type * as TranscriptLine from "../model/TranscriptLine.ts"
-import type { TranscriptError } from "../port/Transcript.ts"
+import { fail, type Transcript, type TranscriptError, WriteFailed } from "../port/Transcript.ts"
 import type { Live } from "./Live.ts"
 
 export interface Item {
@@ -38,7 +38,17 @@ export const lines = (
 ): Effect.Effect<ReadonlyArray<string>, RunFailure.RunFailure> =>
   live.transcript === undefined || drafts.length === 0
     ? Effect.succeed([])
-    : Effect.mapError(live.transcript.append(drafts), failed)
+    : Effect.mapError(append(live.transcript, drafts), failed)
+
+/** One that throws where it should fail has failed all the same. */
+const append = (transcript: Transcript, drafts: ReadonlyArray<TranscriptLine.Draft>) =>
+  Effect.catchDefect(
+    Effect.suspend(() => transcript.append(drafts)),
+    (defect) => {
+      const detail = defect instanceof Error ? defect.message : String(defect)
+      return fail("append", transcript.place, new WriteFailed({ detail }))
+    }
+  )
 
 /** For an end that can no longer write: the conversation handed back stays one that a provider accepts. */
 export const inMemory = (live: Live, message: Message, id: string | undefined): string | undefined => {

@@ -28,8 +28,6 @@ import { type Settlement, Verdict } from "./Settlement.ts"
 export interface Group {
   readonly provider: ToolProvider
   readonly members: ReadonlyArray<Settlement>
-  /** Open envelopes of a dead process, adopted instead of written again, by call id (L-TAIL-08). */
-  readonly adopted: ReadonlyMap<string, string>
 }
 
 /** How the wait ended; every member is settled either way. */
@@ -37,20 +35,10 @@ export type GroupEnd = "answered" | "deadline" | "cancelled"
 
 export const dispatch = Effect.fnUntraced(function* (at: Settle.Settling, group: Group) {
   const { live } = at
-  yield* handOver(at, group)
+  yield* handOver(at, group.members)
   live.inFlight.enter(group.members)
-  for (const { call } of group.members) {
-    live.feed.emit({ _tag: "ToolStarted", id: call.id, name: call.name, round: at.round })
-  }
-  const worker = yield* start(live, group)
-  const clock = yield* startClock(live, group.members)
-  const ended = yield* live.sections.run(
-    Effect.forEach(group.members, (settlement) => settlement.verdict, { discard: true })
-  )
-  if (clock !== undefined) clock.interruptUnsafe()
-  const end: GroupEnd =
-    ended._tag === "Stopped" ? (ended.reason === "cancelled" ? "cancelled" : "deadline") : "answered"
-  if (end !== "answered") yield* giveUp(live, group.members, { end, worker })
+  for (const settlement of group.members) Settle.started(at, settlement)
+  const end = live.sections.isCancelled() ? withhold(live, group.members) : yield* run(live, group)
   live.inFlight.leave()
   for (const [index, settlement] of group.members.entries()) {
     const settled = Settle.settle(at, settlement, yield* settlement.verdict)
@@ -58,6 +46,22 @@ export const dispatch = Effect.fnUntraced(function* (at: Settle.Settling, group:
   }
   return end
 })
+
+const run = Effect.fnUntraced(function* (live: Live.Live, group: Group): Effect.fn.Return<GroupEnd> {
+  const { members } = group
+  const worker = yield* start(live, group)
+  const answers = Effect.forEach(members, (settlement) => settlement.verdict, { discard: true })
+  const ended = yield* live.sections.run(answers, clock(live, members))
+  const end = ended._tag === "Finished" ? "answered" : ended.reason === "cancelled" ? "cancelled" : "deadline"
+  if (end !== "answered") yield* giveUp(live, members, { end, worker })
+  return end
+})
+
+/** A cancel came while the lines were written. They say "handed over", so no more than "unknown" is claimed; but nothing runs (T8). */
+const withhold = (live: Live.Live, members: ReadonlyArray<Settlement>): GroupEnd => {
+  for (const settlement of members) settlement.offer(Verdict.GaveUp({ reason: "cancelled", at: live.now() }))
+  return "cancelled"
+}
 
 /** The record takes no more lines: what the rest of the group answered is kept in memory, and named as without a settle. */
 const keepRest = Effect.fnUntraced(function* (
@@ -71,17 +75,15 @@ const keepRest = Effect.fnUntraced(function* (
 })
 
 /** Durable first, then the operations move. */
-const handOver = Effect.fnUntraced(function* (at: Settle.Settling, { adopted, members }: Group) {
-  const { live, round } = at
-  const fresh = members.filter(({ call }) => !adopted.has(call.id))
+const handOver = Effect.fnUntraced(function* ({ live, round }: Settle.Settling, members: ReadonlyArray<Settlement>) {
+  const fresh = members.filter(({ adopted }) => adopted === undefined)
   const ids = yield* Commit.lines(
     live,
     fresh.map((settlement) => envelope(settlement.operation(), live.runId, round))
   )
   const written = new Map(fresh.map(({ call }, index) => [call.id, ids[index]]))
   for (const settlement of members) {
-    const id = settlement.call.id
-    settlement.dispatch(live.now(), adopted.get(id) ?? written.get(id))
+    settlement.dispatch(live.now(), settlement.adopted ?? written.get(settlement.call.id))
   }
 })
 
@@ -113,6 +115,7 @@ const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider 
   const offer = (index: number, answer: Tool.Answer) => {
     const settlement = callable[index]
     if (settlement === undefined || settlement.offer(Verdict.Spoke({ answer, at: live.now() }))) return
+    if (answer._tag === "Lost") return
     Live.log(live, "info", {
       message: "an answer came after the call was given up; it was dropped",
       tool: settlement.call.name,
@@ -129,7 +132,7 @@ const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider 
   fiber.addObserver((exit) => {
     if (Exit.isSuccess(exit)) exit.value.forEach((answer, index) => offer(index, answer))
     else if (!Cause.hasInterruptsOnly(exit.cause)) {
-      const detail = describe(exit.cause)
+      const detail = Live.describe(exit.cause)
       batch.forEach(({ name }, index) => offer(index, Tool.failed(Wording.toolThrew(name, detail))))
     } else batch.forEach((_, index) => offer(index, Tool.Answer.Lost({ message: "the call was interrupted" })))
     live.work.end()
@@ -152,19 +155,23 @@ const sort = (members: ReadonlyArray<Settlement>) => {
 const read = (invocation: Tool.Invocation, answer: Tool.Answer | string | undefined): Tool.Answer => {
   if (answer === undefined || answer === null) return Tool.failed(Wording.noResult(invocation.name))
   if (typeof answer === "string") return Tool.answered(answer)
-  return answer._tag === "Answered" ? { ...answer, content: Json.render(answer.content) } : answer
-}
-
-const describe = (cause: Cause.Cause<never>): string => {
-  const squashed = Cause.squash(cause)
-  return squashed instanceof Error ? squashed.message : Json.render(squashed)
+  switch (answer._tag) {
+    case "Answered":
+      return { ...answer, content: Json.render(answer.content) }
+    case "Lost":
+    case "NotAccepted":
+      return answer
+    default:
+      // Untyped code may answer anything: it did answer, so it is no unknown outcome.
+      return Tool.failed(Wording.answerOfNoShape(invocation.name, Json.render(answer)))
+  }
 }
 
 /** A timer for the group, stood still while a human is asked. */
-const startClock = (live: Live.Live, members: ReadonlyArray<Settlement>) => {
+const clock = (live: Live.Live, members: ReadonlyArray<Settlement>): Effect.Effect<"deadline"> | undefined => {
   const limit = live.settings.toolDeadlineMs
-  if (limit === undefined) return Effect.succeed(undefined)
-  const tick: Effect.Effect<void> = Effect.suspend(() =>
+  if (limit === undefined) return undefined
+  const tick: Effect.Effect<"deadline"> = Effect.suspend(() =>
     Deadline.Deadline.$match(
       Deadline.look(
         members.map((settlement) => settlement.operation()),
@@ -172,13 +179,13 @@ const startClock = (live: Live.Live, members: ReadonlyArray<Settlement>) => {
         limit
       ),
       {
-        Passed: () => Effect.sync(() => live.sections.stop("deadline")),
+        Passed: () => Effect.succeed("deadline" as const),
         Sleep: ({ ms }) => Effect.andThen(Effect.sleep(ms), tick),
         Asking: () => Effect.andThen(live.inFlight.asksClosed, tick)
       }
     )
   )
-  return Effect.forkDetach(tick)
+  return tick
 }
 
 const giveUp = Effect.fnUntraced(function* (

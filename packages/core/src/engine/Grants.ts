@@ -1,5 +1,4 @@
 /** Writes the permission snapshot when its digest differs from the last written one. Always shielded (L-GRANT). */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Grant from "../model/Grant.ts"
 import * as Live from "./Live.ts"
@@ -18,9 +17,7 @@ export const sync = (live: Live.Live): Effect.Effect<void> => {
   })
   return Effect.catchCause(written, (cause) =>
     Effect.sync(() => {
-      const squashed = Cause.squash(cause)
-      const error = squashed instanceof Error ? squashed.message : String(squashed)
-      Live.log(live, "error", { message: "the permission grants could not be written", error })
+      Live.log(live, "error", { message: "the permission grants could not be written", error: Live.describe(cause) })
     })
   )
 }

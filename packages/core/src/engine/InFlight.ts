@@ -38,8 +38,10 @@ export const make = (): InFlight => {
       asks--
       for (const settlement of group) settlement.askEnded(at)
       if (asks > 0 || closed === undefined) return
-      Deferred.doneUnsafe(closed, Exit.void)
+      const waited = closed
       closed = undefined
+      // Last: whoever waits may run at once inside it.
+      Deferred.doneUnsafe(waited, Exit.void)
     },
     asksClosed: Effect.suspend(() => (closed === undefined ? Effect.void : Deferred.await(closed)))
   }

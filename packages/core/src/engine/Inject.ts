@@ -1,16 +1,16 @@
 /** Completions, then steers, as user turns at a round boundary, before anything reads the conversation (L-ROUND-02 … -05). */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Wording from "../decide/Wording.ts"
 import type { Deliverable } from "../model/Completion.ts"
 import * as Json from "../model/Json.ts"
 import * as Message from "../model/Message.ts"
+import * as Background from "./Background.ts"
 import * as Commit from "./Commit.ts"
 import * as Live from "./Live.ts"
 import * as Observation from "./Observation.ts"
 
 export const completions = Effect.fnUntraced(function* (live: Live.Live) {
-  for (const deliverable of yield* live.bus.drain) yield* deliver(live, deliverable)
+  for (const deliverable of yield* Background.drain(live)) yield* deliver(live, deliverable)
 })
 
 const deliver = Effect.fnUntraced(function* (live: Live.Live, deliverable: Deliverable) {
@@ -56,7 +56,7 @@ export const pull = (live: Live.Live): Effect.Effect<ReadonlyArray<string>> =>
     Effect.map((taken) => taken.filter((entry) => isText(live, entry))),
     Effect.catchCause((cause) =>
       Effect.sync(() => {
-        Live.log(live, "error", { message: "the steer source failed", error: describe(cause) })
+        Live.log(live, "error", { message: "the steer source failed", error: Live.describe(cause) })
         return []
       })
     )
@@ -66,9 +66,4 @@ const isText = (live: Live.Live, entry: unknown): entry is string => {
   if (typeof entry === "string") return true
   Live.log(live, "error", { message: "a steer that is not text was dropped", entry: Json.fromUnknown(entry) })
   return false
-}
-
-const describe = (cause: Cause.Cause<unknown>): string => {
-  const squashed = Cause.squash(cause)
-  return squashed instanceof Error ? squashed.message : Json.render(squashed)
 }

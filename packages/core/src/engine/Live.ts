@@ -1,6 +1,7 @@
 /** The handles that the parts of one live run share. No counters: what changes is in RunState. */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Json from "../model/Json.ts"
+import * as Json from "../model/Json.ts"
 import type { RunContext } from "../model/RunContext.ts"
 import type { Settings } from "../model/Settings.ts"
 import type { Artifacts } from "../port/Artifacts.ts"
@@ -55,15 +56,21 @@ export const logger = "settle.loop"
 export const log = (live: Pick<Live, "feed">, level: LogLevel, data: Json.Json): boolean =>
   live.feed.emit({ _tag: "Log", level, logger, data })
 
-/** Runs an effect whose failure must not change how the run ends: it becomes a Log event. */
+/** Runs an effect whose failure or defect must not change how the run ends: it becomes a Log event. */
 export const shielded = <A>(
   live: Pick<Live, "feed">,
   what: string,
   effect: Effect.Effect<A, { readonly message: string }>
 ): Effect.Effect<A | undefined> =>
-  Effect.catch(effect, (error) =>
+  Effect.catchCause(effect, (cause) =>
     Effect.sync(() => {
-      log(live, "error", { message: what, error: error.message })
+      log(live, "error", { message: what, error: describe(cause) })
       return undefined
     })
   )
+
+/** What went wrong, in one line: the message of an error, the text of anything else. */
+export const describe = (cause: Cause.Cause<unknown>): string => {
+  const squashed = Cause.squash(cause)
+  return squashed instanceof Error ? squashed.message : Json.render(squashed)
+}

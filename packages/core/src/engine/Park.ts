@@ -4,7 +4,6 @@
  * P1. Whatever wakes it, one look decides, in the spec's order; a wake-up is only a reason to look again, so none can be lost.
  * P2. Every exit closes the span: hooks are balanced, RunResumed says why and how long (L-PARK-11).
  */
-import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Caps from "../decide/Caps.ts"
@@ -12,6 +11,7 @@ import * as ParkStep from "../decide/ParkStep.ts"
 import * as TurnEnd from "../decide/TurnEnd.ts"
 import * as Completion from "../model/Completion.ts"
 import * as RunFailure from "../model/RunFailure.ts"
+import * as Background from "./Background.ts"
 import * as Inject from "./Inject.ts"
 import * as Live from "./Live.ts"
 
@@ -28,11 +28,11 @@ type Exit = { readonly reason: "completion" | "steer" | "cancelled" | "idle"; re
 export const untilWoken = Effect.fnUntraced(function* (
   live: Live.Live
 ): Effect.fn.Return<Woken, RunFailure.RunFailure> {
-  const end = TurnEnd.decide(yield* busState(live))
+  const end = TurnEnd.decide(yield* Background.state(live))
   if (end._tag === "Complete") return Woken.Quiet()
   if (end._tag === "Again") return Woken.Again()
   const since = live.now()
-  const ops = yield* live.bus.outstanding
+  const ops = yield* Background.outstanding(live)
   const round = live.state.round
   live.feed.emit({
     _tag: "RunParked",
@@ -60,14 +60,14 @@ const wait = Effect.fnUntraced(function* (
   since: number
 ): Effect.fn.Return<Exit, RunFailure.RunFailure> {
   while (true) {
-    const step = ParkStep.look(yield* busState(live), live.sections.isCancelled())
+    const step = ParkStep.look(yield* Background.state(live), live.sections.isCancelled())
     switch (step._tag) {
       case "Deliver":
         return { reason: "completion", woken: Woken.Again() }
       case "Quiet":
         return { reason: "completion", woken: Woken.Quiet() }
       case "Cancel":
-        yield* live.bus.closeAll
+        yield* Background.closeAll(live)
         return { reason: "cancelled", woken: Woken.Cancelled() }
       case "AskSteers": {
         const steers = yield* Inject.pull(live)
@@ -84,7 +84,7 @@ const wait = Effect.fnUntraced(function* (
 })
 
 const idle = Effect.fnUntraced(function* (live: Live.Live) {
-  const closed = yield* live.bus.closeAll
+  const closed = yield* Background.closeAll(live)
   return yield* Effect.fail(
     RunFailure.failure(
       new RunFailure.ParkIdle({
@@ -98,25 +98,17 @@ const idle = Effect.fnUntraced(function* (live: Live.Live) {
 /** Until something may have changed. The bus is read again after the wake-up is armed: what lands in between is seen. */
 const stay = (live: Live.Live, since: number) => {
   const idleLeft = Math.max(0, since + live.settings.parkIdleTimeoutMs - live.now())
-  const settled = Effect.flatMap(busState(live), (state) =>
+  const settled = Effect.flatMap(Background.state(live), (state) =>
     state.queued > 0 || Completion.isQuiet(state) ? Effect.void : Effect.never
   )
   const steered = live.steers.arrived ?? Effect.sleep(live.settings.parkPollMs)
-  return live.sections.run(Effect.raceAllFirst([live.bus.changed, steered, Effect.sleep(idleLeft), settled]))
+  const wakeUps = [Background.paced(live, live.bus.changed), Background.paced(live, steered)]
+  return live.sections.run(Effect.raceAllFirst([...wakeUps, Effect.sleep(idleLeft), settled]))
 }
-
-/** A bus that throws is taken as quiet: the run ends rather than hangs. */
-const busState = (live: Live.Live): Effect.Effect<Completion.BusState> =>
-  Effect.catchCause(live.bus.state, (cause) =>
-    Effect.sync(() => {
-      Live.log(live, "error", { message: "the completion bus failed", operation: "state", error: Cause.pretty(cause) })
-      return { outstanding: 0, queued: 0 }
-    })
-  )
 
 const hook = (live: Live.Live, name: string, effect: Effect.Effect<void>) =>
   Effect.catchCause(effect, (cause) =>
     Effect.sync(
-      () => void Live.log(live, "error", { message: `the host's ${name} failed`, error: Cause.pretty(cause) })
+      () => void Live.log(live, "error", { message: `the host's ${name} failed`, error: Live.describe(cause) })
     )
   )

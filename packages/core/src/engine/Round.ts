@@ -97,7 +97,7 @@ const conclude = Effect.fnUntraced(function* (
   if (early !== undefined) return early
   yield* Effect.tapError(commit(live, turn, trip), () => Effect.sync(() => discard(live, "failed", undefined)))
   if (turn.calls.length === 0 || live.provider === undefined) return RoundOutcome.Answered({ final: trip.reply.text })
-  const batch = { provider: live.provider, calls: turn.calls, adopted: new Map<string, string>() }
+  const batch = { provider: live.provider, calls: turn.calls }
   const end = yield* Batch.run({ live, style, round: live.state.round }, batch)
   return end === "cancelled" ? RoundOutcome.Cancelled({ stage: "tools" }) : RoundOutcome.Again()
 })

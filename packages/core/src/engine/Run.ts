@@ -103,7 +103,9 @@ export const start = Effect.fnUntraced(function* (
   const style = parts.settings.toolRouting === "schema" ? RoutedTurn.style : NativeTurn.style
   yield* Driver.drive(live, style, opening).pipe(
     Effect.exit,
-    Effect.tap((exit) => Effect.sync(() => finish(Closing.ending(live, exit)))),
+    Effect.map((exit) => Closing.ending(live, exit)),
+    Effect.catchCause((cause) => Effect.succeed(Closing.crashed(live, cause))),
+    Effect.map(finish),
     Effect.forkDetach
   )
   return {
@@ -115,7 +117,7 @@ export const start = Effect.fnUntraced(function* (
     cancel: Effect.sync(() => {
       if (!feed.isClosed()) live.sections.cancel()
     }),
-    isDone: Effect.sync(() => Deferred.isDoneUnsafe(outcome)),
+    isDone: Effect.sync(feed.isClosed),
     isCancelled: Effect.sync(live.sections.isCancelled),
     callScope: live.callScope,
     emit: (draft) => {

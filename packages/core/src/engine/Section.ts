@@ -5,6 +5,7 @@
  * N1. One section at a time. What ends it first decides: a result that is there wins over a stop in the same tick (L-DL-13).
  * N2. A stop does not wait for the section's finalizers; they stay an open work section, so `drained` waits for them.
  * N3. After a cancel no further section starts.
+ * N4. A watch belongs to its section: it begins when the section can be stopped, and ends with it.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -19,61 +20,56 @@ export type Ended<A, E> =
   | { readonly _tag: "Stopped"; readonly reason: StopReason }
 
 export interface Sections {
-  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<Ended<A, E>>
-  /** Ends the current section, if one is open. */
-  readonly stop: (reason: StopReason) => void
+  /** What `watch` answers ends the section with that reason. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E>, watch?: Effect.Effect<StopReason>) => Effect.Effect<Ended<A, E>>
   /** True for the first request only. */
   readonly cancel: () => boolean
   readonly isCancelled: () => boolean
-  /** Completes when a cancel is requested. */
-  readonly cancelled: Effect.Effect<void>
 }
 
 export const make = (work: Work.Work): Sections => {
-  const signal = Deferred.makeUnsafe<void>()
   let requested = false
   let current: ((reason: StopReason) => void) | undefined
 
-  const run = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Ended<A, E>> =>
-    Effect.suspend(() => {
-      if (requested) return Effect.succeed<Ended<A, E>>({ _tag: "Stopped", reason: "cancelled" })
-      const ended = Deferred.makeUnsafe<Ended<A, E>>()
-      const settle = (how: Ended<A, E>) => Deferred.doneUnsafe(ended, Exit.succeed(how))
-      return Effect.flatMap(Effect.forkDetach(effect, { startImmediately: true }), (fiber) => {
-        open(fiber, settle)
-        return Effect.ensuring(
-          Deferred.await(ended),
-          Effect.sync(() => {
-            current = undefined
-          })
-        )
-      })
-    })
+  const run: Sections["run"] = Effect.fnUntraced(function* <A, E>(
+    effect: Effect.Effect<A, E>,
+    watch?: Effect.Effect<StopReason>
+  ) {
+    if (requested) return { _tag: "Stopped", reason: "cancelled" } as const
+    const ended = Deferred.makeUnsafe<Ended<A, E>>()
+    const fiber = yield* Effect.forkDetach(effect, { startImmediately: true })
+    const stop = open(fiber, (how) => Deferred.doneUnsafe(ended, Exit.succeed(how)))
+    const isOver = watch === undefined || Deferred.isDoneUnsafe(ended)
+    const watching = isOver ? undefined : yield* Effect.forkDetach(Effect.map(watch, stop))
+    const how = yield* Deferred.await(ended)
+    current = undefined
+    watching?.interruptUnsafe()
+    return how
+  })
 
-  const open = <A, E>(fiber: Fiber.Fiber<A, E>, settle: (how: Ended<A, E>) => boolean): void => {
+  const open = <A, E>(fiber: Fiber.Fiber<A, E>, settle: (how: Ended<A, E>) => boolean) => {
     work.begin()
-    current = (reason) => {
+    const stop = (reason: StopReason): void => {
       if (settle({ _tag: "Stopped", reason })) fiber.interruptUnsafe()
     }
+    current = stop
     fiber.addObserver((exit) => {
       settle({ _tag: "Finished", exit })
       work.end()
     })
     // A cancel that came while the section was starting found nothing to stop.
-    if (requested) current("cancelled")
+    if (requested) stop("cancelled")
+    return stop
   }
 
   return {
     run,
-    stop: (reason) => current?.(reason),
     cancel: () => {
       if (requested) return false
       requested = true
-      Deferred.doneUnsafe(signal, Exit.void)
       current?.("cancelled")
       return true
     },
-    isCancelled: () => requested,
-    cancelled: Deferred.await(signal)
+    isCancelled: () => requested
   }
 }

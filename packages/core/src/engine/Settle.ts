@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Canonical from "../model/Canonical.ts"
 import * as Operation from "../model/Operation.ts"
+import type * as RunEvent from "../model/RunEvent.ts"
 import * as RunFailure from "../model/RunFailure.ts"
 import * as Tool from "../model/Tool.ts"
 import type * as TranscriptLine from "../model/TranscriptLine.ts"
@@ -116,34 +117,43 @@ const unknown = Effect.fnUntraced(function* (
     extras: { outcomeUnknown: true, ...(reason === "cancelled" ? { cancelled: true } : {}) },
     settled: { outcome: "outcome-unknown", reason, resultDigest: Canonical.textDigest(content) }
   })
-  at.live.feed.emit({
-    _tag: "ToolAbandoned",
-    id: settlement.call.id,
-    name: settlement.call.name,
-    reason,
-    dispatched: true,
-    round: at.round
-  })
+  gone(at, settlement, { reason, dispatched: true })
 })
 
-/** Answers a call that was never handed over: it is known not to have run, and has no envelope. */
-export const abandon = Effect.fnUntraced(function* (
-  at: Settling,
-  settlement: Settlement,
-  reason: Operation.AbandonReason
-) {
+/** Answers a call that this run did not hand over. */
+export const leave = (at: Settling, settlement: Settlement, reason: Operation.AbandonReason) =>
+  settlement.adopted === undefined ? abandon(at, settlement, reason) : leaveBegun(at, settlement)
+
+/** A dead process had handed it over: nobody knows whether it ran, whatever keeps this run from running it again (O-STATE-04). */
+const leaveBegun = Effect.fnUntraced(function* (at: Settling, settlement: Settlement) {
+  const now = at.live.now()
+  const reason = "connection-lost"
+  if (!settlement.dispatch(now, settlement.adopted)) return
+  started(at, settlement)
+  settlement.settle({ outcome: "outcome-unknown", at: now, reason })
+  const content = Wording.interrupted(settlement.operation().idempotency)
+  yield* write(at, settlement, {
+    message: at.style.answer({ call: settlement.call, content, kind: "unanswered" }),
+    extras: { outcomeUnknown: true },
+    settled: { outcome: "outcome-unknown", reason: "process-ended", resultDigest: Canonical.textDigest(content) }
+  })
+  gone(at, settlement, { reason, dispatched: true })
+})
+
+/** Never handed over by anybody: it is known not to have run, and has no envelope. */
+const abandon = Effect.fnUntraced(function* (at: Settling, settlement: Settlement, reason: Operation.AbandonReason) {
   if (!settlement.abandon(reason)) return
   const message = at.style.answer({ call: settlement.call, content: Wording.neverRan(reason), kind: "unanswered" })
   yield* kept(at.live, message, Commit.messages(at.live, [{ message, extras: { abandoned: true } }]))
-  at.live.feed.emit({
-    _tag: "ToolAbandoned",
-    id: settlement.call.id,
-    name: settlement.call.name,
-    reason,
-    dispatched: false,
-    round: at.round
-  })
+  gone(at, settlement, { reason, dispatched: false })
 })
+
+/** Said of every call that is in the record as handed over, before anything else is said of it (L-TOOL-02). */
+export const started = (at: Settling, { call }: Settlement) =>
+  at.live.feed.emit({ _tag: "ToolStarted", id: call.id, name: call.name, round: at.round })
+
+const gone = (at: Settling, { call }: Settlement, why: Pick<RunEvent.Of<"ToolAbandoned">, "reason" | "dispatched">) =>
+  at.live.feed.emit({ _tag: "ToolAbandoned", id: call.id, name: call.name, ...why, round: at.round })
 
 interface Record {
   readonly message: Commit.Item["message"]

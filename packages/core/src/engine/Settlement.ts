@@ -21,6 +21,8 @@ export const Verdict = Data.taggedEnum<Verdict>()
 
 export interface Settlement {
   readonly call: ToolCall
+  /** The open tool-dispatched line of a dead process: this operation began before this run (L-TAIL-08). */
+  readonly adopted: string | undefined
   readonly operation: () => Operation.Operation
   readonly offer: (verdict: Verdict) => boolean
   readonly verdict: Effect.Effect<Verdict>
@@ -41,7 +43,7 @@ export interface SettleInput {
   readonly errorText?: string
 }
 
-export const make = (call: ToolCall, proposal: Operation.Proposal): Settlement => {
+export const make = (call: ToolCall, proposal: Operation.Proposal, adopted?: string): Settlement => {
   const decided = Deferred.makeUnsafe<Verdict>()
   let self = Operation.propose(proposal)
   let background = false
@@ -53,11 +55,13 @@ export const make = (call: ToolCall, proposal: Operation.Proposal): Settlement =
   }
   return {
     call,
+    adopted,
     operation: () => self,
     offer: (verdict) => {
-      if (!Deferred.doneUnsafe(decided, Exit.succeed(verdict))) return false
+      if (Deferred.isDoneUnsafe(decided)) return false
+      // Before the wake-up: whoever waits may run at once inside it, to the end of the batch.
       background = verdict._tag === "Spoke" && verdict.answer._tag === "Answered" && verdict.answer.background === true
-      return true
+      return Deferred.doneUnsafe(decided, Exit.succeed(verdict))
     },
     verdict: Deferred.await(decided),
     isBackground: () => background,

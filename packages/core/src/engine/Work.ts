@@ -13,7 +13,6 @@ export interface Work {
   readonly end: () => void
   /** The run has its result: from now on the last section to end drains it. */
   readonly close: () => void
-  readonly open: () => number
   readonly drained: Effect.Effect<void>
 }
 
@@ -41,7 +40,6 @@ export const make = (onDrained: () => void): Work => {
       closed = true
       settle()
     },
-    open: () => sections,
     drained: Deferred.await(drained)
   }
 }

@@ -28,7 +28,14 @@ export class NoMessages extends Schema.TaggedError<NoMessages>()("NoMessages", {
   }
 }
 
-export const Reason = Schema.Union([InvalidSetting, RunInProgress, NoMessages])
+/** Nobody is left to end the run (X-CANC-05). */
+export class LoopClosed extends Schema.TaggedError<LoopClosed>()("LoopClosed", {}) {
+  override get message(): string {
+    return "the scope that owns this loop is closed: build a new loop, or keep the scope (a Layer, a ManagedRuntime) open for as long as runs are started"
+  }
+}
+
+export const Reason = Schema.Union([InvalidSetting, RunInProgress, NoMessages, LoopClosed])
 export type Reason = typeof Reason.Type
 
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", { reason: Reason }) {

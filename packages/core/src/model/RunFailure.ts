@@ -52,7 +52,7 @@ export class TranscriptFailed extends Schema.TaggedError<TranscriptFailed>()("Tr
   override get message(): string {
     const tail =
       this.unsettled.length === 0 ? "" : `. No durable settle: ${this.unsettled.join(", ")}; it was not run again`
-    return `the transcript could not be written: ${this.detail}${tail}`
+    return `${this.detail}${tail}`
   }
 }
 
