@@ -47,6 +47,9 @@ export const entries: ReadonlyArray<Entry> = [
   { name: "quit", takes: "nothing", word: "", about: "leave; the session stays" }
 ]
 
+/** Commands that change the place of the conversation: only between runs. */
+export const moves: ReadonlySet<Name> = new Set(["model", "session", "fork", "rename", "clear"])
+
 const names: ReadonlyArray<string> = entries.map(({ name }) => name)
 
 export const parse = (line: string): Slash => {

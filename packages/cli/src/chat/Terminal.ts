@@ -58,14 +58,11 @@ export const open: Effect.Effect<Terminal, never, Scope.Scope> = Effect.gen(func
     onResize: (listen) => listening(process.stdout, "resize", listen),
     onEnd: (listen) =>
       Effect.andThen(listening(process.stdin, "end", listen), listening(process.stdin, "error", listen)),
-    suspend: Effect.callback<void>((resume) => {
+    // Where nobody could wake it again the system does not stop a process: it goes on after the pause.
+    suspend: Effect.sync(() => {
       give()
-      process.once("SIGCONT", () => {
-        take()
-        resume(Effect.void)
-      })
       process.kill(process.pid, "SIGTSTP")
-    })
+    }).pipe(Effect.andThen(Effect.sleep("100 millis")), Effect.andThen(Effect.sync(take)))
   }
 })
 

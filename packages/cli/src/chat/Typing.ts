@@ -183,10 +183,8 @@ export const begin = (self: Dialogue, prompt: string): Step => [
 export const words = (text: string): ReadonlyArray<Line> =>
   text.split("\n").map((line, index) => ({ tone: "strong", text: `${index === 0 ? "›" : " "} ${line}` }))
 
-const movesAway: ReadonlySet<Slash.Name> = new Set(["model", "session", "fork", "rename", "clear"])
-
 const ordered = (self: Dialogue, command: Slash.Command): Step => {
-  if (self.phase !== "idle" && movesAway.has(command.name)) {
+  if (self.phase !== "idle" && Slash.moves.has(command.name)) {
     return [{ ...self, hint: `/${command.name} has to wait: a run works, and Esc cancels it` }, []]
   }
   switch (command.name) {

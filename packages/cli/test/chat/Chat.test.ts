@@ -438,4 +438,30 @@ describe.skipIf(!Pty.hasScript)("settle chat on a terminal (skipped where there 
       assert.deepStrictEqual([names.length, names.some((name) => name.endsWith("better.jsonl"))], [3, true])
     }).pipe(Effect.scoped)
   )
+
+  it.live("a process that crashes gives the terminal back", () =>
+    Effect.gen(function* () {
+      const crash = `import fs from "node:fs"; setInterval(() => { if (fs.existsSync("crash")) throw new Error("crashed on purpose") }, 50)`
+      const { pty, where } = yield* world([answer("Never.")], {
+        pty: { env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` } }
+      })
+      assert.isTrue(pty.screen.modes.has("?2004"))
+      where.write("crash", "now")
+      assert.notStrictEqual(yield* pty.ended, 0)
+      assert.match(pty.settings(), /(^|\s)icanon\b[^]*(^|\s)echo\b/)
+      assert.isFalse(pty.screen.modes.has("?2004"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("Ctrl-Z where nobody could wake it again does no harm", () =>
+    Effect.gen(function* () {
+      const { pty } = yield* world([answer("Here.")])
+      yield* pty.type("\u001a")
+      yield* Effect.sleep("500 millis")
+      yield* pty.type("still there?\r")
+      yield* pty.sees("Here.")
+      yield* idle(pty)
+      assert.strictEqual(pty.screen.text().match(/still there/g)?.length, 1)
+    }).pipe(Effect.scoped)
+  )
 })
