@@ -112,12 +112,6 @@ export const make = Effect.fnUntraced(function* (
   }
 })
 
-/** A publisher bound to one run: false for ever once that run ended, even while another is live (L-EXT-04). */
-export const emitterFor =
-  (run: Run.Run) =>
-  (draft: RunEvent.Draft): boolean =>
-    run.emit(draft)
-
 const inProgress = (admission: Admission.Admission): Refusal.Refusal => {
   const phase = admission._tag === "Draining" ? "draining" : "live"
   const runId = admission._tag === "Idle" ? "" : admission.runId
