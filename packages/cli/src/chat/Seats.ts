@@ -44,89 +44,118 @@ interface Opened {
   readonly transcript: FsTranscript | undefined
 }
 
+/** Where the conversation is now. */
+interface Place {
+  plan: Plan.Plan
+  prepared: Wiring.Prepared
+  session: SessionFile.SessionFile | undefined
+  opened: Opened | undefined
+  /** The conversation, where no transcript keeps it. */
+  memory: ReadonlyArray<Message.Message>
+}
+
+interface At {
+  readonly options: Options
+  readonly place: Place
+  /** Outlives every seat. */
+  readonly scope: Scope.Scope
+}
+
 /** The models are there and the servers are up; a session that exists is opened, and says where it stands. */
 export const make = Effect.fn("Seats.make")(function* (options: Options) {
-  const { config, input, root, system } = options
-  const outer = yield* Effect.scope
-  let plan = yield* Effect.fromResult(Plan.make(config, input))
-  let { chain, servers } = yield* Wiring.prepare(plan, root)
-  let session = yield* first(options, plan)
-  let opened: Opened | undefined
-  let memory: ReadonlyArray<Message.Message> = []
-
-  const close = Effect.suspend(() => {
-    const before = opened
-    opened = undefined
-    return before === undefined ? Effect.void : Scope.close(before.scope, Exit.void)
-  })
-  const open = Effect.fnUntraced(function* () {
-    if (opened !== undefined) return opened
-    const scope = yield* Scope.fork(outer)
-    const parts = Effect.gen(function* () {
-      const transcript = session === undefined ? undefined : yield* Wiring.openTranscript({ plan, root }, session)
-      if (transcript !== undefined) yield* options.say(yield* arrived(transcript))
-      const assembled = Wiring.assemble({ plan, root, system }, { chain, servers }, transcript)
-      return { transcript, agent: yield* Effect.provideService(assembled, SteerSource, options.steers) }
-    })
-    const made = yield* Scope.provide(parts, scope).pipe(
-      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : Scope.close(scope, exit)))
-    )
-    opened = { scope, ...made }
-    return opened
-  })
-  const isThere = (file: SessionFile.SessionFile) =>
-    Effect.flatMap(FileSystem.FileSystem, (fs) => Effect.orElseSucceed(fs.exists(file.path), () => false))
-  const enter = Effect.fnUntraced(function* (next: SessionFile.SessionFile) {
-    yield* close
-    session = next
-    memory = []
-    if (yield* isThere(next)) yield* open()
-  })
-  const named = (name: string | undefined) => SessionFile.choose(name, root)
-
-  if (session !== undefined && (yield* isThere(session))) yield* open()
+  const { config, input, root } = options
+  const plan = yield* Effect.fromResult(Plan.make(config, input))
+  const prepared = yield* Wiring.prepare(plan, root)
+  const session = yield* first(options, plan)
+  const place: Place = { plan, prepared, session, opened: undefined, memory: [] }
+  const at: At = { options, place, scope: yield* Effect.scope }
+  if (yield* isWritten(place)) yield* open(at)
   return {
-    plan: () => plan,
     config,
-    provider: () => servers?.provider,
-    session: () => session,
+    provider: () => place.prepared.servers?.provider,
+    session: () => place.session,
     /** Whether the session has a file already. */
-    isWritten: Effect.suspend(() => (session === undefined ? Effect.succeed(false) : isThere(session))),
-    seat: (): Dialogue.Seat => seatOf(plan, session),
+    isWritten: Effect.suspend(() => isWritten(place)),
+    seat: (): Dialogue.Seat => seatOf(place),
     run: Effect.fnUntraced(function* (prompt: string) {
-      const { agent, transcript } = yield* open()
+      const { agent, transcript } = yield* open(at)
+      const { memory } = place
       return yield* agent.run(
         transcript !== undefined || memory.length === 0 ? prompt : [...memory, Message.user(prompt)]
       )
     }),
-    /** Without a transcript the conversation is kept here. */
+    /** The whole conversation after a run. */
     keep: (messages: ReadonlyArray<Message.Message>) => {
-      memory = messages
+      place.memory = messages
     },
-    toModel: Effect.fnUntraced(function* (name: string) {
-      const next = yield* Effect.fromResult(Plan.make(config, { ...input, model: [name] }))
-      const nextChain = yield* Models.chain(next.chain)
-      yield* close
-      plan = next
-      chain = nextChain
-    }),
-    toSession: Effect.fnUntraced(function* (name: string | undefined) {
-      if (session === undefined) return yield* Failure.usage("This conversation is kept in no session (--no-session).")
-      const next = yield* named(name)
-      if (next.path === session.path) return yield* Failure.usage(`You are in session ${next.name} already.`)
-      const from = session
-      yield* Effect.catch(enter(next), (error) => Effect.andThen(Effect.ignore(enter(from)), Effect.fail(error)))
-    }),
-    rename: Effect.fnUntraced(function* (name: string) {
-      if (session === undefined) return yield* Failure.usage("There is no session to rename (--no-session).")
-      const next = yield* named(name)
-      if (yield* isThere(next)) return yield* Failure.usage(`There is a session ${next.name} already.`)
-      const from = session
-      yield* close
-      if (yield* isThere(from)) yield* Sessions.rename(from.path, next.name)
-      session = next
-    })
+    toModel: (name: string) => toModel(at, name),
+    toSession: (name: string | undefined) => toSession(at, name),
+    rename: (name: string) => rename(at, name)
   }
+})
+
+const isThere = (file: SessionFile.SessionFile) =>
+  Effect.flatMap(FileSystem.FileSystem, (fs) => Effect.orElseSucceed(fs.exists(file.path), () => false))
+
+const isWritten = ({ session }: Place) => (session === undefined ? Effect.succeed(false) : isThere(session))
+
+const close = (place: Place) =>
+  Effect.suspend(() => {
+    const before = place.opened
+    place.opened = undefined
+    return before === undefined ? Effect.void : Scope.close(before.scope, Exit.void)
+  })
+
+/** The agent of the place, made when it is first needed. A failed opening leaves nothing open. */
+const open = Effect.fnUntraced(function* ({ options, place, scope: outer }: At) {
+  if (place.opened !== undefined) return place.opened
+  const { plan, prepared, session } = place
+  const { root, say, steers, system } = options
+  const scope = yield* Scope.fork(outer)
+  const parts = Effect.gen(function* () {
+    const transcript = session === undefined ? undefined : yield* Wiring.openTranscript({ plan, root }, session)
+    if (transcript !== undefined) yield* say(yield* arrived(transcript))
+    const assembled = Wiring.assemble({ plan, root, system }, prepared, transcript)
+    return { transcript, agent: yield* Effect.provideService(assembled, SteerSource, steers) }
+  })
+  const made = yield* Scope.provide(parts, scope).pipe(
+    Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : Scope.close(scope, exit)))
+  )
+  place.opened = { scope, ...made }
+  return place.opened
+})
+
+const toModel = Effect.fnUntraced(function* ({ options: { config, input, root }, place }: At, name: string) {
+  const plan = yield* Effect.fromResult(Plan.make(config, { ...input, model: [name] }))
+  const chain = yield* Models.chain(plan.chain, root)
+  yield* close(place)
+  place.plan = plan
+  place.prepared = { ...place.prepared, chain }
+})
+
+const enter = Effect.fnUntraced(function* (at: At, next: SessionFile.SessionFile) {
+  yield* close(at.place)
+  at.place.session = next
+  if (yield* isThere(next)) yield* open(at)
+})
+
+/** Without a name a new session. One that cannot be opened is not entered. */
+const toSession = Effect.fnUntraced(function* (at: At, name: string | undefined) {
+  const from = at.place.session
+  if (from === undefined) return yield* Failure.usage("This conversation is kept in no session (--no-session).")
+  const next = yield* SessionFile.choose(name, at.options.root)
+  if (next.path === from.path) return yield* Failure.usage(`You are in session ${next.name} already.`)
+  yield* Effect.catch(enter(at, next), (error) => Effect.andThen(Effect.ignore(enter(at, from)), Effect.fail(error)))
+})
+
+/** The file moves while nobody writes it; the next turn opens it again. */
+const rename = Effect.fnUntraced(function* ({ options, place }: At, name: string) {
+  const from = place.session
+  if (from === undefined) return yield* Failure.usage("There is no session to rename (--no-session).")
+  const next = yield* SessionFile.choose(name, options.root)
+  if (yield* isThere(next)) return yield* Failure.usage(`There is a session ${next.name} already.`)
+  yield* close(place)
+  place.session = (yield* isThere(from)) ? { name, path: yield* Sessions.rename(from.path, name) } : next
 })
 
 export type Seats = Effect.Success<ReturnType<typeof make>>
@@ -137,10 +166,10 @@ const first = Effect.fnUntraced(function* ({ input, root }: Options, plan: Plan.
   return isUnkept ? undefined : yield* SessionFile.choose(input.session, root)
 })
 
-const seatOf = (plan: Plan.Plan, session: SessionFile.SessionFile | undefined): Dialogue.Seat => ({
+const seatOf = ({ plan, session }: Place): Dialogue.Seat => ({
   model: plan.chain.map((link) => link.name).join(" → "),
   session: session?.name,
-  window: plan.compaction?.window
+  window: plan.window
 })
 
 /** Where a session stands that is entered: what was mended, what its open calls are, the last words. */

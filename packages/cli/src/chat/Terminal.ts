@@ -57,7 +57,14 @@ export const open: Effect.Effect<Terminal, never, Scope.Scope> = Effect.gen(func
       listening(process.stdin, "data", (chunk: Buffer) => listen(decoder.decode(chunk, { stream: true }))),
     onResize: (listen) => listening(process.stdout, "resize", listen),
     onEnd: (listen) =>
-      Effect.andThen(listening(process.stdin, "end", listen), listening(process.stdin, "error", listen)),
+      Effect.all(
+        [
+          listening(process.stdin, "end", listen),
+          listening(process.stdin, "error", listen),
+          listening(process, "SIGHUP", listen)
+        ],
+        { discard: true }
+      ),
     // Where nobody could wake it again the system does not stop a process: it goes on after the pause.
     suspend: Effect.sync(() => {
       give()

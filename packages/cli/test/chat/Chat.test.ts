@@ -464,4 +464,53 @@ describe.skipIf(!Pty.hasScript)("settle chat on a terminal (skipped where there 
       assert.strictEqual(pty.screen.text().match(/still there/g)?.length, 1)
     }).pipe(Effect.scoped)
   )
+
+  it.live(
+    "L-CANC-08 a window that is closed in the middle of a call: the transcript is answered, nothing is left running",
+    () =>
+      Effect.gen(function* () {
+        const { pty, where } = yield* world([calling("slow_write_file", { path: "a.txt", content: words(60) })], {
+          config: slow
+        })
+        yield* pty.type("write\r")
+        yield* pty.sees("⋯ slow_write_file")
+        yield* pty.hangUp
+        assert.deepStrictEqual(
+          transcript(where)
+            .filter(({ type }) => type === "tool-settled")
+            .map(({ payload }) => payload["outcome"]),
+          ["outcome-unknown"]
+        )
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("another model answers the next turn of the same conversation; --no-session keeps it without a file", () =>
+    Effect.gen(function* () {
+      const other = yield* ReplayServer.make(inTurn(answer("From the other.")))
+      const first = yield* ReplayServer.make(inTurn(answer("From the first.")))
+      const model = (baseUrl: string) => ({ protocol: "openai-chat", baseUrl, model: "scripted" })
+      const where = yield* place
+      where.write("settle.json", { models: { main: model(first.baseUrl), other: model(other.baseUrl) }, model: "main" })
+      const pty = yield* Pty.open(where, ["chat", "--no-session"])
+      yield* pty.sees("no session")
+      yield* pty.type("one\r")
+      yield* pty.sees("From the first.")
+      yield* idle(pty)
+      yield* pty.type("/model other\r")
+      yield* pty.until("in the status", () => lastLine(pty).startsWith("other · no session"))
+      yield* pty.type("two\r")
+      yield* pty.sees("From the other.")
+      const sent: ReadonlyArray<{ content: string }> = JSON.parse(other.requests[0]?.body ?? "{}").messages
+      assert.deepStrictEqual(
+        sent.map(({ content }) => content),
+        ["one", "From the first.", "two"]
+      )
+      yield* idle(pty)
+      assert.strictEqual(yield* leave(pty), 0)
+      assert.deepStrictEqual(
+        where.files().filter((name) => name.includes("sessions")),
+        []
+      )
+    }).pipe(Effect.scoped)
+  )
 })

@@ -1,5 +1,6 @@
 /** The command behind a real pseudo terminal, made by the `script` of util-linux: typed into, looked at, resized. */
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
@@ -18,6 +19,8 @@ export interface Pty {
   readonly resize: (columns: number, rows: number) => Effect.Effect<void>
   /** To the command itself. */
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
+  /** The window is closed; completes when the command is gone, and dies when it stays. */
+  readonly hangUp: Effect.Effect<void>
   /** What the terminal's own settings are now: `stty -a`. */
   readonly settings: () => string
   /** The exit code; what ran after the command in the same terminal is on the screen. */
@@ -119,6 +122,21 @@ export const open = (
             spawnSync("stty", ["-F", readFileSync(note, "utf8").trim(), "rows", `${high}`, "cols", `${wide}`])
           }),
         signal: (signal) => Effect.sync(() => void process.kill(Number(readFileSync(`${note}.pid`, "utf8")), signal)),
+        hangUp: Effect.suspend(() => {
+          child.kill("SIGKILL")
+          const pid = Number(readFileSync(`${note}.pid`, "utf8"))
+          const isGone = () => {
+            try {
+              return !process.kill(pid, 0)
+            } catch {
+              return true
+            }
+          }
+          return Effect.timeoutOrElse(
+            Effect.repeat(Effect.sync(isGone), { schedule: Schedule.spaced("50 millis"), until: (gone) => gone }),
+            { duration: patience, orElse: () => Effect.die(new Error("the command outlives its terminal")) }
+          )
+        }).pipe(Effect.asVoid),
         settings: () => readFileSync(`${note}.stty`, "utf8"),
         ended: Effect.timeoutOrElse(
           Effect.map(
