@@ -41,7 +41,7 @@ export const decide = (facts: Facts): Suspect => {
     case "Turn":
       return Suspect.Commit()
     case "Empty":
-      return again(facts, "empty-completion", `the model answered with nothing (finish reason ${verdict.finishReason})`)
+      return again(facts, "empty-completion", emptyText(verdict))
     case "ReasoningOnly":
       return Suspect.End({
         reason: "empty-completion",
@@ -56,6 +56,12 @@ export const decide = (facts: Facts): Suspect => {
     case "BrokenCall":
       return Suspect.Failed({ error: verdict.detail })
   }
+}
+
+const emptyText = ({ finishReason, ignoredCalls }: Extract<Verdict, { readonly _tag: "Empty" }>): string => {
+  const calls = ignoredCalls === 1 ? "a tool call" : `${ignoredCalls} tool calls`
+  const but = ignoredCalls === 0 ? "" : ` but ${calls}, and no tool was offered`
+  return `the model answered with nothing${but} (finish reason ${finishReason})`
 }
 
 const length = (facts: Facts, verdict: LengthVerdict): Suspect => {

@@ -26,8 +26,8 @@ export interface Reply {
 
 export type Verdict = Data.TaggedEnum<{
   Turn: {}
-  /** Nothing at all came. */
-  Empty: { readonly finishReason: string }
+  /** Nothing came that can be an answer. `ignoredCalls`: calls where no tool is offered (L-GEN-04, L-LIM-07). */
+  Empty: { readonly finishReason: string; readonly ignoredCalls: number }
   /** Thinking without an answer: not sent again (L-EMPTY-03, F7). */
   ReasoningOnly: {}
   Length: { readonly length: LengthVerdict.LengthVerdict }
@@ -49,6 +49,8 @@ export interface Facts {
   readonly request: number
   /** Completion cap of this very request. */
   readonly maxTokens: number | undefined
+  /** False: a call in the reply is no call. */
+  readonly takesCalls: boolean
 }
 
 export const judge = (facts: Facts): Verdict => {
@@ -73,7 +75,7 @@ export const judge = (facts: Facts): Verdict => {
 const reportedLength = (facts: Facts): Verdict => {
   const length = LengthVerdict.judge(lengthFacts(facts))
   return isBlank(facts.reply) && length._tag !== "NearWindow" && !atCap(facts)
-    ? Verdict.Empty({ finishReason: word(facts.reply) })
+    ? Verdict.Empty({ finishReason: word(facts.reply), ignoredCalls: 0 })
     : Verdict.Length({ length })
 }
 
@@ -88,8 +90,11 @@ const ended = (facts: Facts): Verdict => {
       detail: `the answer ended (finish reason ${word(reply)}) with incomplete arguments of a call to ${partial.name}`
     })
   }
-  if (reply.toolCalls.length > 0 || reply.text.trim() !== "") return Verdict.Turn()
-  return hasReasoning(reply) ? Verdict.ReasoningOnly() : Verdict.Empty({ finishReason: word(reply) })
+  const calls = reply.toolCalls.length
+  if ((calls > 0 && facts.takesCalls) || reply.text.trim() !== "") return Verdict.Turn()
+  return hasReasoning(reply) && calls === 0
+    ? Verdict.ReasoningOnly()
+    : Verdict.Empty({ finishReason: word(reply), ignoredCalls: calls })
 }
 
 const clipWarning = (facts: Facts): string =>

@@ -12,12 +12,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Backend from "../port/Backend.ts"
+import type { Usage } from "../model/Usage.ts"
 import type { Live } from "./Live.ts"
 
 export type Sent = Data.TaggedEnum<{
   Replied: { readonly reply: Backend.Reply; readonly latencyMs: number }
   Failed: { readonly error: Backend.BackendError; readonly rawText: string }
-  Cancelled: {}
+  Cancelled: { readonly usage: Usage | undefined }
 }>
 export const Sent = Data.taggedEnum<Sent>()
 
@@ -48,14 +49,15 @@ export const send = Effect.fnUntraced(function* (live: Live, request: Backend.Re
     (chunks) => Effect.sync(() => hear(live, framing, hearing, chunks))
   )
   const ended = yield* live.sections.run(reading, watch(live, hearing))
-  if (ended._tag === "Finished") {
-    if (Exit.isFailure(ended.exit)) return Sent.Failed({ error: toError(ended.exit.cause), rawText: hearing.text })
-    if (hearing.reply === undefined) return Sent.Failed({ error: cut, rawText: hearing.text })
+  const { reply, text } = hearing
+  if (ended._tag === "Stopped" && ended.reason === "cancelled") return Sent.Cancelled({ usage: reply?.usage })
+  // A whole answer is one, whatever its connection does behind it.
+  if (reply !== undefined) {
     catchUp(live, framing, hearing)
-    return Sent.Replied({ reply: hearing.reply, latencyMs: Math.round(live.now() - began) })
+    return Sent.Replied({ reply, latencyMs: Math.round(live.now() - began) })
   }
-  if (ended.reason === "cancelled") return Sent.Cancelled()
-  return Sent.Failed({ error: silent(live, hearing.silence ?? "bytes"), rawText: hearing.text })
+  if (ended._tag === "Stopped") return Sent.Failed({ error: silent(live, hearing.silence ?? "bytes"), rawText: text })
+  return Sent.Failed({ error: Exit.isFailure(ended.exit) ? toError(ended.exit.cause) : cut, rawText: text })
 })
 
 const hear = (

@@ -98,7 +98,11 @@ const once = Effect.fnUntraced(function* (
   const frame: Attempt.Framing = { ...framing(measured), attempt: ++live.state.scratch.attempt }
   const count = request.conversation.messages.length
   const sent = yield* Attempt.send(live, request, frame)
-  if (sent._tag === "Cancelled") return LinkResult.Cancelled({ stage: "streaming" })
+  if (sent._tag === "Cancelled") {
+    // A stream that was left says nothing about its bill; one that was heard out is paid.
+    if (sent.usage !== undefined) AttemptLog.bill(live, sent.usage)
+    return LinkResult.Cancelled({ stage: "streaming" })
+  }
   const usage = sent._tag === "Replied" ? sent.reply.usage : sent.error.usage
   AttemptLog.bill(live, usage)
   if (usage !== undefined) Weigh.learn(live, backend, { count, usage })
@@ -202,7 +206,8 @@ const judge = Effect.fnUntraced(function* (
     reply,
     window: measured.window,
     request: measured.parts.request,
-    maxTokens: smaller(request.maxTokens, backend.maxTokens)
+    maxTokens: smaller(request.maxTokens, backend.maxTokens),
+    takesCalls: style.takesCalls(live)
   })
   if (verdict._tag === "Clipped") Live.log(live, "warning", { message: verdict.warning, backendIndex: measured.index })
   const suspect = Suspect.decide({

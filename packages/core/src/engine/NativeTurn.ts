@@ -31,6 +31,8 @@ export const style: TurnStyle = {
 
   prepare: (live) => Effect.sync(() => Prepared.Ask({ request: outlook(live) })),
 
+  takesCalls: isOffering,
+
   reject: () => undefined,
 
   interpret: (live, { reply }) => {

@@ -69,6 +69,8 @@ const interpret = (live: Live.Live, { attempt, latencyMs, reply }: Heard): Turn 
 export const style: TurnStyle = {
   outlook: (live) => NativeTurn.request(live, []),
   prepare,
+  // A native call is no action of the grammar: `reject` says so.
+  takesCalls: () => true,
   reject: (live, reply) => {
     const action = actionOf(live, reply)
     return action._tag === "Invalid" ? { reason: "invalid-action", detail: action.problem } : undefined

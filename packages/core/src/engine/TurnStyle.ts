@@ -48,6 +48,8 @@ export interface TurnStyle {
   /** The next request as it would be sent now, for whoever weighs it. */
   readonly outlook: (live: Live) => Request
   readonly prepare: (live: Live) => Effect.Effect<Prepared, RunFailure>
+  /** Whether a call in a reply is a call. Where it is none, a reply of calls alone is empty (L-EMPTY-01). */
+  readonly takesCalls: (live: Live) => boolean
   /** Asked before an attempt counts as a success (L-ROUTE-12). */
   readonly reject: (live: Live, reply: Reply) => Rejected | undefined
   readonly interpret: (live: Live, heard: Heard) => Turn

@@ -17,6 +17,7 @@ const judge = (over: Partial<Verdict.Reply>, more: Partial<Verdict.Facts> = {}) 
     window: { contextWindow: 100_000, reserve: 0, margin: 0 },
     request: 100,
     maxTokens: 256,
+    takesCalls: true,
     ...more
   })
 const tag = (over: Partial<Verdict.Reply>, more: Partial<Verdict.Facts> = {}) => judge(over, more)._tag
@@ -43,7 +44,7 @@ describe("Verdict", () => {
   it("F2 L-EMPTY-01 `tool-calls` without a call, and white space alone, are empty", () => {
     assert.deepStrictEqual(
       judge({ finish: "tool-calls", finishReason: "tool_calls" }),
-      Verdict.Verdict.Empty({ finishReason: "tool_calls" })
+      Verdict.Verdict.Empty({ finishReason: "tool_calls", ignoredCalls: 0 })
     )
     assert.strictEqual(tag({ text: " \n\t" }), "Empty")
   })
@@ -70,7 +71,7 @@ describe("Verdict", () => {
   it("L-LEN-20 an empty length is an empty completion and keeps its reason", () => {
     assert.deepStrictEqual(
       judge({ finish: "length", finishReason: "MAX_TOKENS" }),
-      Verdict.Verdict.Empty({ finishReason: "MAX_TOKENS" })
+      Verdict.Verdict.Empty({ finishReason: "MAX_TOKENS", ignoredCalls: 0 })
     )
     assert.strictEqual(tag({ finish: "length", partialCalls: [call] }), "Length")
     assert.strictEqual(tag({ finish: "length", reasoning: "hm" }), "Length")
@@ -154,7 +155,7 @@ describe("Verdict", () => {
 })
 
 describe("Suspect", () => {
-  const empty = Verdict.Verdict.Empty({ finishReason: "stop" })
+  const empty = Verdict.Verdict.Empty({ finishReason: "stop", ignoredCalls: 0 })
   const unexplained = judge({ finish: "length", text: "short" })
 
   it("L-EMPTY-02 L-LEN-17 sends an empty or unexplained answer once more after the ordinary wait", () => {

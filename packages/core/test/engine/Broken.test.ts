@@ -125,6 +125,46 @@ describe("a backend that breaks its contract", () => {
   )
 })
 
+describe("a body that goes on behind its end", () => {
+  const whole = (then: Stream.Stream<Backend.Chunk, Backend.BackendError>): Backend.Backend => {
+    const usage = { promptTokens: 10, completionTokens: 2 }
+    const reply: Backend.Reply = { text: "ok", toolCalls: [], partialCalls: [], finish: "stop", usage, warnings: [] }
+    const chunks = [Backend.Chunk.Text({ text: "ok" }), Backend.Chunk.Finished({ reply })] as const
+    return {
+      model: "whole",
+      maxTokens: undefined,
+      canConstrain: false,
+      stream: () => Stream.concat(Stream.fromArray(chunks), then)
+    }
+  }
+  const reset = new Backend.BackendError({ reason: new Backend.ConnectionFailed({ detail: "reset" }) })
+  const settings = { roundTripTimeout: "1 second", maxRetries: 1 } as const
+
+  for (const [what, then] of [
+    ["stays open", Stream.never],
+    ["breaks", Stream.fail(reset)]
+  ] as const) {
+    it.effect(`S12 L-TIME-02 a whole answer whose connection then ${what} is an answer`, () =>
+      Effect.gen(function* () {
+        const told = yield* Story.passing(Story.tell({ backends: [whole(then)], settings }))
+        assert.strictEqual(told.outcome.final, "ok")
+        assert.deepStrictEqual(told.outcome.attempts, [])
+      })
+    )
+  }
+
+  it.effect("L-CAP-12 what a cancelled answer had billed already is counted", () =>
+    Effect.gen(function* () {
+      const on = yield* Story.stage({ backends: [whole(Stream.never)], settings, budget: {} })
+      const told = yield* Story.play(on, undefined, {
+        meanwhile: (run, recorder) => Effect.andThen(recorder.seen("Token"), run.cancel)
+      })
+      assert.strictEqual(told.outcome.outcome, "cancelled")
+      assert.strictEqual(told.outcome.spent?.totalTokens, 12)
+    })
+  )
+})
+
 describe("a provider that breaks its contract", () => {
   it.effect("L-TOOL-09 L-GEN-02 an answer of no known shape is an error of that call, not the end of the run", () =>
     Effect.gen(function* () {

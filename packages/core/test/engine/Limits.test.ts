@@ -93,6 +93,23 @@ describe("limits, and the turn they discard", () => {
     })
   )
 
+  it.effect("L-EMPTY-01 L-LIM-07 L-GEN-04 a reply of nothing but calls where no tool is offered is an empty one", () =>
+    Effect.gen(function* () {
+      const calls = Script.callTools(call("c1", "echo"))
+      const limited = yield* Story.passing(
+        Story.tell({ script: [calls, calls, calls], tools: echo(), transcript: true, settings: { maxToolCalls: 0 } })
+      )
+      assert.strictEqual(limited.outcome.reason, "empty-completion")
+      assert.include(
+        limited.outcome.error,
+        "the model answered with nothing but a tool call, and no tool was offered (finish reason tool-calls)"
+      )
+      assert.deepStrictEqual(Story.rolesOf(limited.outcome.messages), ["user", "system"])
+      const bare = yield* Story.passing(Story.tell({ script: [calls, Script.say("words")] }))
+      assert.strictEqual(bare.outcome.final, "words")
+    })
+  )
+
   it.effect("L-LIM-08 L-STEER-04 the round a limit restarts is a full boundary: steers are asked again", () =>
     Effect.gen(function* () {
       let pulls = 0

@@ -3,7 +3,15 @@ import * as Scene from "./Scene.ts"
 
 const limit = 1_500_000
 
-describe("races of a run, under 20,000 seeds", () => {
+describe("races of a run, under 25,000 seeds", () => {
+  it(
+    "X-CANC-05 X-STORE-06 L-SHIM-05 L-LIM-04 5,000 seeds of everything at once",
+    async () => {
+      await Scene.exploreAll(Scene.storm, { from: 40_000_000, count: 5_000 })
+    },
+    limit
+  )
+
   it(
     "O-TRANS-02 L-CANC-01 L-DL-13 10,000 seeds of a run that is cancelled",
     async () => {

@@ -21,6 +21,11 @@ describe("races of a run, under many seeds", () => {
     await Scene.explore({ cancel: true, park: true }, { from: 2_000_000, count: 75 })
   }, 120_000)
 
+  it("X-CANC-05 X-STORE-06 L-SHIM-05 L-LIM-04 L-CANC-04 failing sends and lines, interrupted questions, limits and a closing scope break nothing", async () => {
+    const histories = await Scene.exploreAll(Scene.storm, { from: 3_000_000, count: 150 })
+    assert.isAbove(histories, 40)
+  }, 120_000)
+
   it.each(kept)("O-TRANS-02 seed %i, which once failed", async (seed) => {
     await World.run(Scene.scene({ cancel: true, park: false }), { seed })
     await World.run(Scene.scene({ cancel: true, park: true }), { seed })
