@@ -17,14 +17,14 @@ export const make = (stdout: Device): Canvas => {
   let columns = stdout.size().columns
   let standing: ReadonlyArray<Line> = []
   const { hasColor } = stdout
-  const wipe = (sequence: () => string) =>
-    Effect.suspend(() => {
-      const printed = standing.map((line) => `${Paint.toned(line, hasColor)}\r\n`).join("")
-      const text = `${sequence()}${printed}`
-      standing = []
-      drawn = Paint.nothing
-      return stdout.write(text)
-    })
+  /** What waits stands where it belongs, whatever becomes of the screen then. */
+  const erase = Effect.suspend(() => {
+    const printed = standing.map((line) => `${Paint.toned(line, hasColor)}\r\n`).join("")
+    const text = `${Paint.erased(drawn)}${printed}`
+    standing = []
+    drawn = Paint.nothing
+    return stdout.write(text)
+  })
   return {
     print: (lines) => {
       standing = [...standing, ...lines]
@@ -40,7 +40,7 @@ export const make = (stdout: Device): Canvas => {
         standing = []
         return stdout.write(before + text)
       }),
-    erase: wipe(() => Paint.erased(drawn)),
-    clear: wipe(() => "\u001b[H\u001b[2J")
+    erase,
+    clear: Effect.andThen(erase, stdout.write("\u001b[H\u001b[2J"))
   }
 }

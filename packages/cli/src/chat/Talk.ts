@@ -70,6 +70,8 @@ export const talk = Effect.fn("Talk.talk")(function* (options: Options) {
   const offer = (input: Input) => void Queue.offerUnsafe(inputs, input)
   const terminal = yield* Terminal.open
   const canvas = Canvas.make(stdout)
+  // However the loop ends, nothing of the frame stays behind for what is printed next.
+  yield* Effect.addFinalizer(() => canvas.erase)
   const approval = Approval.make({ offer, now, device: stdout })
   const { seats } = options
   const worker = Worker.make({ seats, offer, asker: options.mayAsk ? approval.asker : nobody })
@@ -104,7 +106,6 @@ export const talk = Effect.fn("Talk.talk")(function* (options: Options) {
     for (const input of yield* Queue.takeAll(inputs)) {
       const left = yield* settle(input)
       if (left === undefined) continue
-      yield* canvas.erase
       if (left === "at-once") yield* worker.outcome
       return left
     }
