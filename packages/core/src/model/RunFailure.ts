@@ -97,7 +97,8 @@ export class BudgetExhausted extends Schema.TaggedError<BudgetExhausted>()("Budg
     return "budget-exhausted"
   }
   override get message(): string {
-    return `the run reached its ${this.cap} cap: spent ${this.spent} of ${this.limit}`
+    const unit = { cost: "", "total-tokens": " tokens", "wall-clock": " seconds of work" }[this.cap]
+    return `the run reached its ${this.cap} cap: spent ${this.spent} of ${this.limit}${unit}. Raise the cap, or go on in a new run`
   }
 }
 
@@ -130,7 +131,7 @@ export class HandoffIncomplete extends Schema.TaggedError<HandoffIncomplete>()("
     return "handoff-incomplete-tools"
   }
   override get message(): string {
-    return `the handoff boundary was reached with operations that did not complete: ${this.calls.join(", ")}`
+    return `the handoff boundary was reached with operations that did not complete: ${this.calls.join(", ")}. What was collected is in the messages of the outcome`
   }
 }
 

@@ -27,7 +27,10 @@ describe("where a cap is asked", () => {
       assert.strictEqual(told.script.requests.length, 1)
       assert.strictEqual(told.tools.ran.length, 1)
       assert.strictEqual(told.outcome.reason, "budget-exhausted")
-      assert.strictEqual(told.outcome.error, "the run reached its cost cap: spent 1 of 1")
+      assert.strictEqual(
+        told.outcome.error,
+        "the run reached its cost cap: spent 1 of 1. Raise the cap, or go on in a new run"
+      )
       assert.deepStrictEqual(told.tags.slice(-2), ["ToolResult", "RunFailed"])
     })
   )
@@ -46,7 +49,10 @@ describe("where a cap is asked", () => {
         budget: { maxWallClockMs: 2000 }
       }).pipe(Story.passing)
       assert.strictEqual(told.outcome.reason, "budget-exhausted")
-      assert.strictEqual(told.outcome.error, "the run reached its wall-clock cap: spent 3 of 2")
+      assert.strictEqual(
+        told.outcome.error,
+        "the run reached its wall-clock cap: spent 3 of 2 seconds of work. Raise the cap, or go on in a new run"
+      )
       assert.deepStrictEqual(
         acting.ran.map((ran) => [ran.name, ran.end]),
         [["slow", "answered"]]
@@ -77,11 +83,14 @@ describe("where a cap is asked", () => {
           Story.tell({ script: [first, Script.say("ok")], tools: tools(), budget }),
           (told) => told.outcome.error
         )
-      assert.strictEqual(yield* ended({ maxCost: 0.25 }), "the run reached its cost cap: spent 0.25 of 0.25")
+      assert.strictEqual(
+        yield* ended({ maxCost: 0.25 }),
+        "the run reached its cost cap: spent 0.25 of 0.25. Raise the cap, or go on in a new run"
+      )
       assert.isUndefined(yield* ended({ maxCost: 0.26 }))
       assert.strictEqual(
         yield* ended({ maxTotalTokens: 100 }),
-        "the run reached its total-tokens cap: spent 100 of 100"
+        "the run reached its total-tokens cap: spent 100 of 100 tokens. Raise the cap, or go on in a new run"
       )
       assert.isUndefined(yield* ended({ maxTotalTokens: 101 }))
     })
@@ -200,7 +209,10 @@ describe("another run's spend", () => {
         })
         held.loop = on.loop
         const told = yield* Story.play(on)
-        assert.strictEqual(told.outcome.error, "the run reached its cost cap: spent 0.75 of 0.75")
+        assert.strictEqual(
+          told.outcome.error,
+          "the run reached its cost cap: spent 0.75 of 0.75. Raise the cap, or go on in a new run"
+        )
         assert.deepInclude(told.outcome.spent, { cost: 0.75, totalTokens: 9, wallClock: 0 })
         assert.strictEqual(told.outcome.messages.at(-1)?.content, "child done")
       })

@@ -142,6 +142,23 @@ describe("the handoff", () => {
 })
 
 describe("the markers of a failed closing turn", () => {
+  it.effect("L-MARK-12 no marker where the failing turn itself reached a cap", () =>
+    Effect.gen(function* () {
+      const usage = { totalTokens: 10 }
+      const spending = (maxTotalTokens: number) =>
+        Story.tell({
+          script: [{ ...calls("c1"), usage }, Script.say("", { usage }), Script.say("", { usage })],
+          tools: read(),
+          budget: { maxTotalTokens },
+          ...after(3)
+        }).pipe(Story.passing)
+      assert.isDefined((yield* spending(31)).outcome.retrieval_handoff)
+      const capped = yield* spending(30)
+      assert.strictEqual(capped.outcome.reason, "empty-completion")
+      assert.isUndefined(capped.outcome.retrieval_handoff)
+    })
+  )
+
   const collected = (...closing: ReadonlyArray<Script.Entry>) =>
     Story.tell({ script: [calls("c1", "c2"), ...closing], tools: read(), transcript: true, ...after(3) }).pipe(
       Story.passing
