@@ -2,7 +2,7 @@ import { ConnectionFailed } from "@settle/core/port/Backend"
 import * as Message from "@settle/core/model/Message"
 import { Counter, Recorder, Script, Tools } from "@settle/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Story from "./Story.ts"
 
@@ -164,12 +164,42 @@ describe("silence", () => {
       })
   )
 
-  it.effect("S12 the watchdog dies with its attempt", () =>
+  it.effect("S12 the watchdog dies with its attempt: a long call after a quick answer is not cut", () =>
     Effect.gen(function* () {
-      const on = yield* Story.stage({ script: [Script.say("ok")], settings: { roundTripTimeout: "1 second" } })
-      const told = yield* Story.play(on)
-      yield* TestClock.adjust("1 hour")
-      assert.strictEqual(told.outcome.outcome, "completed")
+      const tools = Tools.make([Tools.tool("long", Tools.after("1 hour", Tools.echo))])
+      const on = yield* Story.stage({
+        script: [{ ...Script.callTools(call("c1", "long")), delay: "900 millis" }, Script.say("ok")],
+        tools,
+        settings: { roundTripTimeout: "1 second" }
+      })
+      const told = yield* Story.play(on, undefined, { meanwhile: () => TestClock.adjust("2 hours") })
+      assert.strictEqual(told.outcome.final, "ok")
+      assert.include(told.tags, "ToolResult")
+    })
+  )
+
+  it.effect("S12 a machine that slept in the middle of an answer has not waited for it", () =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      let slept = 0
+      const waking: Clock.Clock = {
+        ...clock,
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + slept,
+        currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + slept),
+        sleep: (duration) => clock.sleep(duration)
+      }
+      const on = yield* Story.stage({
+        script: [{ content: "ok", delay: "45 seconds" }],
+        settings: { roundTripTimeout: "30 seconds", maxRetries: 1 }
+      })
+      const telling = yield* Effect.forkChild(Effect.provideService(Story.play(on), Clock.Clock, waking))
+      yield* on.script.arrived(0)
+      yield* TestClock.adjust("1 second")
+      slept = 3_600_000
+      yield* TestClock.adjust("1 minute")
+      const told = yield* Fiber.join(telling)
+      assert.strictEqual(told.outcome.final, "ok")
+      assert.deepStrictEqual(failures(told), [])
     })
   )
 })
