@@ -7,7 +7,7 @@ import * as CompletionBus from "@settle/core/port/CompletionBus"
 import * as Transcript from "@settle/core/port/Transcript"
 import * as Bus from "@settle/core/standard/Bus"
 import * as MemoryTranscript from "@settle/core/standard/MemoryTranscript"
-import { Recorder, Script, Tools } from "@settle/testing"
+import { FaultyTranscript, Recorder, Script, Tools } from "@settle/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -221,6 +221,25 @@ describe("a transcript that throws", () => {
         })
     )
   }
+
+  it.effect("X-STORE-06 L-CONC-08 the answers of a group that the record no longer takes are kept and all named", () =>
+    Effect.gen(function* () {
+      const memory = yield* MemoryTranscript.make()
+      const faulty = yield* FaultyTranscript.make(memory, FaultyTranscript.fail(3, 99))
+      const told = yield* Story.tell({
+        script: [Script.callTools(call("c1", "echo", { n: 1 }), call("c2", "echo", { n: 2 }), call("c3", "late"))],
+        tools: Tools.make([Tools.tool("echo", Tools.echo), Tools.tool("late", Tools.echo)]),
+        transcript: faulty.transcript,
+        settings: { concurrentTools: ["echo"] }
+      })
+      assert.strictEqual(told.outcome.reason, "transcript-failed")
+      assert.match(told.outcome.error ?? "", /No durable settle: echo \(operation [^)]+\), echo \(operation [^)]+\);/)
+      const answers = told.outcome.messages.slice(2).map((message) => message.content)
+      assert.deepStrictEqual(answers.slice(0, 2), ['{"n":1}', '{"n":2}'])
+      assert.include(answers[2], "it did not run")
+      assert.strictEqual(told.tools.ran.length, 2)
+    })
+  )
 
   it.effect("X-STORE-06 a transcript that cannot be read is not said to be unwritable", () =>
     Effect.gen(function* () {

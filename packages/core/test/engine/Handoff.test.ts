@@ -1,4 +1,5 @@
 /** A run that hands its collected results back, and the markers of one that failed behind them. */
+import * as Message from "@settle/core/model/Message"
 import * as MemoryTranscript from "@settle/core/standard/MemoryTranscript"
 import * as Bus from "@settle/core/standard/Bus"
 import * as Transcript from "@settle/core/port/Transcript"
@@ -142,6 +143,18 @@ describe("the handoff", () => {
 })
 
 describe("the markers of a failed closing turn", () => {
+  it.effect("L-MARK-06 no marker where the run began with the calls of another one", () =>
+    Effect.gen(function* () {
+      const tail = [Message.user("go"), Message.assistant("", [call("c1", "read")])]
+      const on = yield* Story.stage({ script: [Script.say(""), Script.say("")], tools: read(), ...after(3) })
+      const told = yield* Story.passing(Story.play(on, tail, { resumeToolCalls: ["c1"] }))
+      assert.strictEqual(told.outcome.reason, "empty-completion")
+      assert.isUndefined(told.outcome.retrieval_handoff)
+      // The same turns, asked for in this run, leave one.
+      assert.isDefined((yield* collected(Script.say(""), Script.say(""))).outcome.retrieval_handoff)
+    })
+  )
+
   it.effect("L-MARK-12 no marker where the failing turn itself reached a cap", () =>
     Effect.gen(function* () {
       const usage = { totalTokens: 10 }
