@@ -57,6 +57,7 @@ const resume = Command.make(
   "resume",
   {
     ...Flags.resuming,
+    spend: Flags.spend,
     target: session,
     prompt: Argument.String("prompt").pipe(
       Argument.withDescription("What to do next. Default: go on"),

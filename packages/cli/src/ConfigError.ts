@@ -36,9 +36,7 @@ export class Invalid extends Schema.TaggedError<Invalid>()("Invalid", {
 
 export class NoModel extends Schema.TaggedError<NoModel>()("NoModel", { configured: Schema.Array(Schema.String) }) {
   override get message(): string {
-    return this.configured.length === 0
-      ? `No model is configured. Name a server with --base-url URL --model NAME, or write a settle.json with "models" and "model"; settle demo runs without any.`
-      : `No model is chosen. Take one with --model (configured: ${this.configured.join(", ")}), or set "model" in settle.json.`
+    return `No model is chosen. Take one with --model (configured: ${this.configured.join(", ")}), or set "model" in settle.json.`
   }
 }
 

@@ -1,4 +1,5 @@
 /** Links of a plan become backends. The code of a protocol is loaded when a model of it is used: one line each. */
+import { resolve } from "node:path"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -14,7 +15,7 @@ import * as Protocols from "./Protocols.ts"
 
 type Made = Effect.Effect<Backend, Refusal.Refusal, Scope.Scope>
 
-const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made => {
+const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined, root: string): Made => {
   const { protocol } = model
   const keyName = keyOf(model) ?? "apiKeyEnv"
   switch (protocol) {
@@ -62,6 +63,13 @@ const make = (model: Model, apiKey: Redacted.Redacted<string> | undefined): Made
       )
       return model.perLine === true ? Effect.map(made, PerLine.make) : made
     }
+    case "gguf": {
+      const { completionReserve: _, protocol: __, ...options } = model
+      return loaded(
+        () => import("@settle/backends/gguf/Backend"),
+        ({ make }) => make({ ...options, path: resolve(root, model.path) })
+      )
+    }
   }
 }
 
@@ -73,7 +81,7 @@ const sent = (model: Model) => ({
   ...("params" in model && model.params !== undefined ? { params: model.params } : {})
 })
 
-type Remote = Exclude<Model, { readonly protocol: "embedded" }>
+type Remote = Exclude<Model, { readonly protocol: "embedded" | "gguf" }>
 
 const remote = (model: Remote, apiKey: Redacted.Redacted<string> | undefined) => ({
   ...sent(model),
@@ -82,17 +90,14 @@ const remote = (model: Remote, apiKey: Redacted.Redacted<string> | undefined) =>
   apiKey
 })
 
-/** The list of prices, for a server that can be in it: an address of this machine or network is in none. */
-export const prices = (server: string | undefined) => {
-  const host = server === undefined ? undefined : URL.parse(server)?.hostname
-  const isPublic = host !== undefined && /\.[a-z]+$/i.test(host)
-  return isPublic
+/** The list of prices, for a server that can be in it. */
+export const prices = (server: string | undefined) =>
+  Protocols.isPublic(server)
     ? Effect.flatMap(
         Effect.promise(() => import("@settle/backends/Prices")),
         (m) => m.load
       )
     : Effect.undefined
-}
 
 /** Bills without a cost get a computed one, where the list knows the server and the model. */
 const priced = Effect.fnUntraced(function* (backend: Backend, server: string | undefined) {
@@ -112,14 +117,14 @@ export const secret = (name: string): Effect.Effect<Redacted.Redacted<string> | 
     Effect.orElseSucceed(() => undefined)
   )
 
-/** Takes the key from the environment and makes the backend; connects to nothing. */
-export const backend = Effect.fn("Models.backend")(function* ({ model, name }: Link) {
+/** Takes the key from the environment and makes the backend; connects to nothing. `root`: what the path of a model file is relative to; default the working directory. */
+export const backend = Effect.fn("Models.backend")(function* ({ model, name }: Link, root = ".") {
   const variable = keyOf(model)
   const key = variable === undefined ? undefined : yield* secret(variable)
   if (variable !== undefined && key === undefined) {
     return yield* ConfigError.make(new ConfigError.MissingKey({ model: name, variable }))
   }
-  return yield* priced(yield* make(model, key), Protocols.serverOf(model))
+  return yield* priced(yield* make(model, key, root), Protocols.serverOf(model))
 })
 
-export const chain = (links: ReadonlyArray<Link>) => Effect.forEach(links, backend)
+export const chain = (links: ReadonlyArray<Link>, root?: string) => Effect.forEach(links, (link) => backend(link, root))

@@ -15,6 +15,7 @@ import type { Profile, RequestBudget } from "@settle/core/port/RequestBudget"
 import type { Flags } from "./commands/Flags.ts"
 import type { Config, Rule, Server } from "./Config.ts"
 import * as ConfigError from "./ConfigError.ts"
+import * as About from "@settle/backends/embedded/About"
 import * as Protocols from "./Protocols.ts"
 
 /** One link of the chain. */
@@ -24,15 +25,22 @@ export interface Link {
   readonly model: Protocols.Model
 }
 
+/** What runs where nothing at all is configured. */
+export const builtIn: Link = { name: About.name, model: { protocol: "embedded" } }
+
 export interface Plan {
   readonly chain: ReadonlyArray<Link>
+  /** Nobody chose the model: the built-in one answers, and whoever runs it is told so. */
+  readonly isBuiltIn: boolean
   readonly settings: Settings.Input
   readonly budget: RequestBudget
   readonly rules: ReadonlyArray<Rule>
   /** Tools the person who typed the command allowed: they answer a question, they do not lift a denial. */
   readonly allowed: ReadonlyArray<Pattern.Pattern>
   readonly servers: ReadonlyMap<string, Server>
-  /** Parts of the window; `undefined` without a configured window. */
+  /** Tokens of the smallest window of the chain, where one is known: every link must be able to take what is sent. */
+  readonly window: number | undefined
+  /** Parts of the window; `undefined` where it is not configured, or no window is known. */
   readonly compaction: { readonly window: number; readonly trigger: number; readonly target: number } | undefined
 }
 
@@ -45,6 +53,7 @@ export const make = (config: Config, flags: Flags): Planned<Plan> =>
     const chain = yield* chainOf(config, flags)
     const settings = yield* settingsOf(config, flags)
     const budget = yield* budgetOf(config, flags, chain)
+    const window = windowOf(chain)
     yield* patterns("--allow", flags.allow)
     yield* patterns("--deny", flags.deny)
     const rules = [...(config.rules ?? []), ...flags.deny.map((tool) => ({ tool, decision: "deny" as const }))]
@@ -53,12 +62,14 @@ export const make = (config: Config, flags: Flags): Planned<Plan> =>
     )
     return {
       chain,
+      isBuiltIn: chain.length === 1 && chain[0] === builtIn,
       settings,
       budget,
       rules,
       allowed: flags.allow,
       servers: serversOf(config),
-      compaction: compactionOf(config, chain)
+      window,
+      compaction: compactionOf(config, window)
     }
   })
 
@@ -69,11 +80,15 @@ export const serversOf = (config: Config): ReadonlyMap<string, Server> =>
 export const chainOf = (config: Config, flags: Flags): Planned<ReadonlyArray<Link>> =>
   Result.gen(function* () {
     const models = new Map(Object.entries(config.models ?? {}))
+    if (isUnconfigured(config, flags)) return [builtIn]
     const chosen = yield* chosenNames(config, flags, [...models.keys()])
     const links: Array<Link> = []
     for (const name of chosen) links.push(...(yield* expand(name, { models, flags, within: [] })))
     return links.map((link) => ({ ...link, model: overridden(link.model, flags) }))
   })
+
+const isUnconfigured = ({ model = [], models = {} }: Config, flags: Flags): boolean =>
+  flags.model.length === 0 && flags.baseUrl === undefined && model.length === 0 && Object.keys(models).length === 0
 
 const chosenNames = (
   config: Config,
@@ -166,7 +181,8 @@ const settingsOf = (config: Config, flags: Flags): Planned<Settings.Input> =>
       idempotencyRules: config.idempotency,
       concurrentTools: config.concurrentTools,
       identicalCallExempt: config.identicalCallExempt,
-      toolRouting: flags.toolRouting ?? config.toolRouting
+      toolRouting: flags.toolRouting ?? config.toolRouting,
+      resumeSpend: flags.spend
     })
     const checked = Settings.make(input)
     if (Result.isSuccess(checked)) return input
@@ -200,20 +216,19 @@ const budgetOf = (config: Config, flags: Flags, chain: ReadonlyArray<Link>): Pla
 const profilesOf = (chain: ReadonlyArray<Link>): ReadonlyMap<string, Profile> =>
   new Map(
     chain.flatMap(({ model }): ReadonlyArray<readonly [string, Profile]> => {
-      if (model.contextWindow === undefined) return []
+      const contextWindow = Protocols.windowOf(model)
+      if (contextWindow === undefined) return []
       const reserve = model.completionReserve === undefined ? {} : { completionReserve: model.completionReserve }
-      return [[Protocols.modelName(model), { contextWindow: model.contextWindow, ...reserve }]]
+      return [[Protocols.modelName(model), { contextWindow, ...reserve }]]
     })
   )
 
-/** The smallest window of the chain decides: every link must be able to take what is left. */
-const compactionOf = (config: Config, chain: ReadonlyArray<Link>): Plan["compaction"] => {
-  const windows = chain.flatMap(({ model }) => (model.contextWindow === undefined ? [] : [model.contextWindow]))
-  return windows.length === 0
-    ? undefined
-    : {
-        window: Math.min(...windows),
-        trigger: config.compaction?.trigger ?? 0.8,
-        target: config.compaction?.target ?? 0.4
-      }
+const windowOf = (chain: ReadonlyArray<Link>): number | undefined => {
+  const windows = chain.flatMap(({ model }) => Protocols.windowOf(model) ?? [])
+  return windows.length === 0 ? undefined : Math.min(...windows)
 }
+
+const compactionOf = ({ compaction }: Config, window: number | undefined): Plan["compaction"] =>
+  compaction === undefined || window === undefined
+    ? undefined
+    : { window, trigger: compaction.trigger ?? 0.8, target: compaction.target ?? 0.4 }

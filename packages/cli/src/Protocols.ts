@@ -4,15 +4,19 @@
  */
 import * as Schema from "effect/Schema"
 import * as About from "@settle/backends/embedded/About"
+import * as Windows from "@settle/backends/Windows"
 
 const optional = Schema.optionalKey
 const Positive = Schema.Int.check(Schema.isGreaterThan(0))
 
-/** What every model may say about its sizes; a window enables preflight, compaction and length verdicts. */
+/** What every model may say about its sizes; a window enables preflight and length verdicts, and is what compaction works by. */
 const sizes = {
   maxTokens: optional(Positive.annotate({ description: "Completion cap sent with every request." })),
   contextWindow: optional(
-    Positive.annotate({ description: "Tokens the model can hold: request and answer together." })
+    Positive.annotate({
+      description:
+        "Tokens the model can hold: request and answer together. Default: what its maker says, where that is known."
+    })
   ),
   completionReserve: optional(
     Positive.annotate({ description: "Tokens kept free for the answer. Default: maxTokens, else 1024." })
@@ -108,8 +112,39 @@ export const Embedded = Schema.Struct({
   ...sizes
 }).annotate({ description: "The small demonstration model inside Settle: no key, no network, and little wit." })
 
+export const Gguf = Schema.Struct({
+  protocol: Schema.Literal("gguf"),
+  path: Schema.NonEmptyString.annotate({ description: "The model file. Relative to the folder of the project." }),
+  model: optional(
+    Schema.NonEmptyString.annotate({
+      description: "What it is called in the transcript. Default: the name of the file."
+    })
+  ),
+  threads: optional(Positive.annotate({ description: "Default: one less than there are cores." })),
+  gpu: optional(Schema.Boolean.annotate({ description: "Use a graphics card where there is one. Default true." })),
+  template: optional(
+    Schema.NonEmptyString.annotate({
+      description: "Chat template, by node-llama-cpp's name for it. Default: the file's."
+    })
+  ),
+  temperature: optional(
+    Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+      description: "Default 0: the likeliest token, always."
+    })
+  ),
+  seed: optional(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+      description: "Of the draws, where the temperature is above 0."
+    })
+  ),
+  ...sizes
+}).annotate({
+  description:
+    "A model file (GGUF) run on this machine by llama.cpp. Needs node-llama-cpp, which comes with no other model."
+})
+
 /** The table. A protocol that is not here does not exist for the configuration. */
-export const protocols = [OpenAiChat, OpenAiResponses, Anthropic, Gemini, KoboldCpp, Embedded] as const
+export const protocols = [OpenAiChat, OpenAiResponses, Anthropic, Gemini, KoboldCpp, Embedded, Gguf] as const
 
 export const Model = Schema.Union(protocols)
 export type Model = typeof Model.Type
@@ -123,8 +158,17 @@ export const takes = (model: Model, key: string): boolean =>
   )
 
 /** The model's name on the wire and in the budget. */
-export const modelName = (model: Model): string =>
-  model.model ?? (model.protocol === "koboldcpp" ? "koboldcpp" : About.name)
+export const modelName = (model: Model): string => {
+  if (model.model !== undefined) return model.model
+  switch (model.protocol) {
+    case "koboldcpp":
+      return "koboldcpp"
+    case "gguf":
+      return model.path.replace(/^.*[/\\]/, "").replace(/\.gguf$/i, "")
+    default:
+      return About.name
+  }
+}
 
 /** Default server of both OpenAI protocols. */
 export const openAi = "https://api.openai.com/v1"
@@ -142,6 +186,20 @@ export const serverOf = (model: Model): string | undefined => {
     case "koboldcpp":
       return model.baseUrl ?? "http://127.0.0.1:5001/v1"
     case "embedded":
+    case "gguf":
       return undefined
   }
 }
+
+/** Whether a server can be in a public list: an address of this machine or network is in none. */
+export const isPublic = (server: string | undefined): server is string => {
+  const host = server === undefined ? undefined : URL.parse(server)?.hostname
+  return host !== undefined && /\.[a-z]+$/i.test(host)
+}
+
+/**
+ * Tokens the model can hold, for the budget: what is configured, else what its maker says. A server of one's own may give a model
+ * less, so nothing is presumed of one.
+ */
+export const windowOf = (model: Model): number | undefined =>
+  model.contextWindow ?? (isPublic(serverOf(model)) ? Windows.of(modelName(model))?.contextWindow : undefined)

@@ -46,19 +46,21 @@ interface Call {
 
 export interface Screen {
   readonly text: string
+  /** A backend that was given up: what follows says whether another one is tried. */
+  readonly leaving: RunEvent.Of<"AttemptFailed"> | undefined
   readonly held: ReadonlyArray<Show>
   readonly calls: ReadonlyMap<string, Call>
   readonly children: ReadonlyMap<string, Screen>
 }
 
-export const empty: Screen = { text: "", held: [], calls: new Map(), children: new Map() }
+export const empty: Screen = { text: "", leaving: undefined, held: [], calls: new Map(), children: new Map() }
 
 type Step = readonly [Screen, ReadonlyArray<Show>]
 
 const line = (tone: Tone, text: string): Show => Show.Line({ tone, text })
 
 export const step = (self: Screen, event: RunEvent.RunEvent): Step => {
-  const [next, shows] = visit(self, event)
+  const [next, shows] = left(self, event)
   if (RunEvent.isTerminal(event)) return [{ ...next, text: "", held: [], calls: new Map() }, [...next.held, ...shows]]
   if (next.text === "") return [{ ...next, held: [] }, [...flushed(self, shows), ...next.held.slice(self.held.length)]]
   return [
@@ -74,6 +76,22 @@ const flushed = (self: Screen, shows: ReadonlyArray<Show>): ReadonlyArray<Show> 
   return [first, ...self.held, ...rest]
 }
 
+/** A backend that failed for good is told of when it is known what comes of it: the next one, or the end. */
+const left = (self: Screen, event: RunEvent.RunEvent): Step => {
+  const { leaving } = self
+  const [next, shows] = visit(self, event)
+  const follows = leaving === undefined ? undefined : after(leaving, event)
+  if (leaving === undefined || follows === undefined) return [next, shows]
+  const told = line("quiet", `↷ ${failing(leaving)}; ${follows}`)
+  return [next.leaving === leaving ? { ...next, leaving: undefined } : next, [told, ...shows]]
+}
+
+const after = ({ backendIndex }: RunEvent.Of<"AttemptFailed">, event: RunEvent.RunEvent): string | undefined => {
+  if (RunEvent.isTerminal(event)) return "giving up"
+  if (event._tag !== "AttemptStarted" && event._tag !== "AttemptFailed") return undefined
+  return event.backendIndex > backendIndex ? "going on with the next model" : "sending again"
+}
+
 const visit = (self: Screen, event: RunEvent.RunEvent): Step => {
   switch (event._tag) {
     case "AttemptStarted":
@@ -81,7 +99,9 @@ const visit = (self: Screen, event: RunEvent.RunEvent): Step => {
     case "Token":
       return [{ ...self, text: self.text + event.text }, [Show.Text({ text: event.text })]]
     case "AttemptFailed":
-      return withdraw(self, failedAttempt(event))
+      return event.disposition === "advance"
+        ? withdraw({ ...self, leaving: event }, [])
+        : withdraw(self, [failedAttempt(event, event.disposition)])
     case "AssistantMessage":
       return committed(self, event.message)
     case "TurnDiscarded":
@@ -116,19 +136,16 @@ const committed = (self: Screen, message: Message.Message): Step => [
   [Show.Turn({ text: message.content, streamed: self.text, isAnswer: Message.callsOf(message).length === 0 })]
 ]
 
-const failedAttempt = (event: RunEvent.Of<"AttemptFailed">): ReadonlyArray<Show> => {
-  const what = `${Neutral.bounded(event.model ?? "the model", 60)}: ${Neutral.bounded(event.error, 300)}`
-  switch (event.disposition) {
-    case "retry-same":
-      return [
-        line("quiet", `↻ ${what}; sending again${event.backoff ? ` in ${Figures.duration(event.backoff * 1000)}` : ""}`)
-      ]
-    case "advance":
-      return [line("quiet", `↷ ${what}; going on with the next model`)]
-    case "abort":
-      return [line("quiet", `↛ ${what}`)]
-  }
-}
+const failing = (event: RunEvent.Of<"AttemptFailed">): string =>
+  `${Neutral.bounded(event.model ?? "the model", 60)}: ${Neutral.bounded(event.error, 300)}`
+
+const failedAttempt = (event: RunEvent.Of<"AttemptFailed">, disposition: "retry-same" | "abort"): Show =>
+  disposition === "abort"
+    ? line("quiet", `↛ ${failing(event)}`)
+    : line(
+        "quiet",
+        `↻ ${failing(event)}; sending again${event.backoff ? ` in ${Figures.duration(event.backoff * 1000)}` : ""}`
+      )
 
 const discarded = (reason: string): string =>
   reason === "limit"

@@ -23,7 +23,9 @@ import * as Policy from "@settle/core/tools/Policy"
 import * as FsArtifacts from "@settle/store-fs/FsArtifacts"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
 import * as Location from "@settle/store-fs/Location"
+import * as About from "@settle/backends/embedded/About"
 import type { Ask } from "./commands/Flags.ts"
+import * as Drive from "./Drive.ts"
 import * as Lines from "./Lines.ts"
 import * as Models from "./Models.ts"
 import * as Out from "./Out.ts"
@@ -42,9 +44,15 @@ export interface Request {
   readonly session: SessionFile | undefined
 }
 
+/** What is said where nobody chose a model. */
+export const builtInAnswers = `No model is configured: ${About.label} answers. For a real one: --base-url URL --model NAME, or "models" in settle.json.`
+
+/** Says so, once nothing can be refused any more. */
+export const introduce = (plan: Plan) => (plan.isBuiltIn ? Drive.say(builtInAnswers) : Effect.void)
+
 /** Models and tools, up and checked; nothing is written yet. */
 export const prepare = Effect.fn("Wiring.prepare")(function* (plan: Plan, root: string) {
-  const chain = yield* Models.chain(plan.chain)
+  const chain = yield* Models.chain(plan.chain, root)
   const servers = plan.servers.size === 0 ? undefined : yield* Servers.strict(plan.servers, root)
   return { chain, servers }
 })

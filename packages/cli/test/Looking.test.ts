@@ -98,15 +98,15 @@ describe("settle tools, mcp check, models", () => {
           "* main",
           "      openai-chat qwen3 · at http://h/v1 · window 32,768 tokens · completion cap 4,096 · key in K (set) · prices not known",
           "  box",
-          "      embedded demonstration-0.8m · window not configured · no completion cap · no key · costs nothing",
+          "      embedded, a built-in demonstration model of 0.8 million parameters · window 2,048 tokens · no completion cap · no key · costs nothing",
           "  both → main",
           "      openai-chat qwen3 · at http://h/v1 · window 32,768 tokens · completion cap 4,096 · key in K (set) · prices not known",
           "  both → box",
-          "      embedded demonstration-0.8m · window not configured · no completion cap · no key · costs nothing",
+          "      embedded, a built-in demonstration model of 0.8 million parameters · window 2,048 tokens · no completion cap · no key · costs nothing",
           "  gpt",
-          "      openai-chat gpt-4o · at https://api.openai.com/v1 · window not configured (listed: 128,000 tokens) · no completion cap · no key · prices known",
+          "      openai-chat gpt-4o · at https://api.openai.com/v1 · window 128,000 tokens · no completion cap (it gives at most 16,384) · no key · $2.50 in, $10.00 out for a million tokens",
           "  claude",
-          "      anthropic claude-haiku-4-5 · at https://api.anthropic.com · window not configured (listed: 200,000 tokens) · no completion cap · key in NONE (not set) · prices known",
+          "      anthropic claude-haiku-4-5 · at https://api.anthropic.com · window 200,000 tokens · no completion cap (it gives at most 64,000) · key in NONE (not set) · $1.00 in, $5.00 out for a million tokens",
           ""
         ].join("\n")
       )

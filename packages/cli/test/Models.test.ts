@@ -1,3 +1,5 @@
+import { basename, dirname } from "node:path"
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
 import * as Models from "../src/Models.ts"
@@ -5,13 +7,17 @@ import * as Protocols from "../src/Protocols.ts"
 
 const env = (values: Record<string, string>) => ConfigProvider.layer(ConfigProvider.fromUnknown(values))
 
+// Never loaded here: a model file is read when it is first asked something.
+const file = fileURLToPath(import.meta.url)
+
 const entries: ReadonlyArray<Protocols.Model> = [
   { protocol: "openai-chat", baseUrl: "http://127.0.0.1:9/v1", model: "a", apiKeyEnv: "K", maxTokens: 7 },
   { protocol: "openai-responses", baseUrl: "http://127.0.0.1:9/v1", model: "r", apiKeyEnv: "K", maxTokens: 11 },
   { protocol: "anthropic", baseUrl: "http://127.0.0.1:9", model: "b", apiKeyEnv: "K", maxTokens: 8 },
   { protocol: "gemini", baseUrl: "http://127.0.0.1:9", model: "g", apiKeyEnv: "K", maxTokens: 12 },
   { protocol: "koboldcpp", maxTokens: 10 },
-  { protocol: "embedded", maxTokens: 9 }
+  { protocol: "embedded", maxTokens: 9 },
+  { protocol: "gguf", path: basename(file), maxTokens: 13, contextWindow: 512, threads: 1, gpu: false, temperature: 0 }
 ]
 
 describe("Models", () => {
@@ -21,7 +27,10 @@ describe("Models", () => {
         entries.map((model) => model.protocol),
         Protocols.names
       )
-      const chain = yield* Models.chain(entries.map((model) => ({ name: model.protocol, model })))
+      const chain = yield* Models.chain(
+        entries.map((model) => ({ name: model.protocol, model })),
+        dirname(file)
+      )
       assert.deepStrictEqual(
         chain.map((backend) => [backend.model, backend.maxTokens]),
         [
@@ -30,7 +39,8 @@ describe("Models", () => {
           ["b", 8],
           ["g", 12],
           ["koboldcpp", 10],
-          ["demonstration-0.8m", 9]
+          ["demonstration-0.8m", 9],
+          ["Models.test.ts", 13]
         ]
       )
     }).pipe(Effect.provide(env({ K: "secret" })))

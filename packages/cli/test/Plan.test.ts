@@ -3,6 +3,7 @@ import { Duration, Result } from "effect"
 import * as Config from "../src/Config.ts"
 import * as Flags from "../src/commands/Flags.ts"
 import * as Plan from "../src/Plan.ts"
+import type * as Protocols from "../src/Protocols.ts"
 
 const config = Result.getOrThrow(
   Config.decode({
@@ -81,8 +82,35 @@ describe("Plan", () => {
         ["tiny", { contextWindow: 500, completionReserve: 50 }]
       ]
     )
-    assert.deepStrictEqual(made.compaction, { window: 500, trigger: 0.8, target: 0.4 })
-    assert.strictEqual(ok({ baseUrl: "http://h/v1" }, {}).compaction, undefined)
+    assert.deepStrictEqual([made.window, made.compaction], [500, undefined], "no compaction that is not configured")
+    const compacting = ok({ model: ["both"] }, { ...config, compaction: {} })
+    assert.deepStrictEqual(compacting.compaction, { window: 500, trigger: 0.8, target: 0.4 })
+    assert.strictEqual(ok({ baseUrl: "http://h/v1" }, { compaction: {} }).compaction, undefined)
+  })
+
+  it("takes the window of a well-known model where none is configured, and presumes nothing of a server of one's own", () => {
+    const window = (model: Protocols.Model) => ok({}, { models: { m: model } }).window
+    assert.strictEqual(window({ protocol: "anthropic", model: "claude-sonnet-4-5" }), 200_000)
+    assert.strictEqual(window({ protocol: "anthropic", model: "claude-sonnet-4-5", contextWindow: 9000 }), 9000)
+    assert.strictEqual(
+      window({ protocol: "openai-chat", model: "gpt-4o", baseUrl: "http://127.0.0.1:1/v1" }),
+      undefined
+    )
+    assert.strictEqual(window({ protocol: "openai-chat", model: "nobody-knows-it" }), undefined)
+    assert.strictEqual(window({ protocol: "gguf", path: "gpt-4o.gguf" }), undefined)
+    const { budget } = ok({}, { models: { m: { protocol: "openai-chat", model: "gpt-4o" } } })
+    assert.deepStrictEqual([...budget.profiles!], [["gpt-4o", { contextWindow: 128_000 }]])
+  })
+
+  it("runs the built-in model where nothing at all is configured, and only there", () => {
+    const made = ok({}, {})
+    assert.deepStrictEqual(
+      [made.chain, made.isBuiltIn, made.window],
+      [[{ name: "demonstration-0.8m", model: { protocol: "embedded" } }], true, undefined]
+    )
+    assert.isFalse(ok({ baseUrl: "http://h/v1" }, {}).isBuiltIn)
+    assert.isFalse(ok({}, { models: { m: { protocol: "embedded" } } }).isBuiltIn)
+    assert.match(error({ model: ["x"] }, {}), /^There is no model "x" \(none is configured\)\./)
   })
 
   it("refuses what cannot be, saying what to do", () => {
@@ -94,7 +122,6 @@ describe("Plan", () => {
       error({ model: ["loop"] }),
       `The model list "loop" contains itself. Take it out of its own list in "models".`
     )
-    assert.match(error({}, {}), /^No model is configured\. Name a server with --base-url URL --model NAME/)
     assert.match(
       error({}, { ...config, model: [] }),
       /^No model is chosen\. Take one with --model \(configured: main, /

@@ -45,10 +45,37 @@ const cases: ReadonlyArray<Case> = [
     says: /^There is no configuration file \S+\/nope\.json\. Give --config another file, or leave it out/
   },
   {
-    name: "no model at all",
+    name: "a session that is not there, with no model configured either",
+    args: ["resume", "nope", "hi"],
+    code: 2,
+    says: /^Could not find the session: there is no session nope; there are none yet\.$/
+  },
+  {
+    name: "a session that is not there, with a model that is not configured",
+    args: ["resume", "nope", "--model", "x", "hi"],
+    code: 2,
+    says: /^Could not find the session: there is no session nope; there are none yet\.$/
+  },
+  {
+    name: "a session that is a folder",
+    project: { "settle.json": model, "adir/keep": "x" },
+    args: ["run", "--session", "./adir", "hi"],
+    code: 3,
+    says: /^Could not open the transcript \S+\/adir: it is a folder, not a file\. Nothing was changed\./
+  },
+  {
+    name: "a session that is a folder, with nothing configured",
+    project: { "adir/keep": "x" },
+    args: ["resume", "./adir", "hi"],
+    code: 3,
+    says: /^Could not open the transcript \S+\/adir: it is a folder, not a file\. Nothing was changed\./
+  },
+  {
+    name: "a model file that is not there",
+    project: { "settle.json": { models: { mine: { protocol: "gguf", path: "models/nope.gguf" } } } },
     args: ["run", "hi"],
     code: 2,
-    says: /^No model is configured\. Name a server with --base-url URL --model NAME/
+    says: /there is no file \S+\/project\/models\/nope\.gguf/i
   },
   {
     name: "a model that is not configured",

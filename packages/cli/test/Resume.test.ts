@@ -81,6 +81,38 @@ describe("settle resume", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.live(
+    "X-SPEND-01 with --spend transcript a cap counts what the transcript already cost, and without it this run alone",
+    () =>
+      Effect.gen(function* () {
+        const costly: ReplayServer.Answer = {
+          body: ReplayServer.events({
+            text: ["Done."],
+            usage: { prompt_tokens: 600, completion_tokens: 30, total_tokens: 630 }
+          })
+        }
+        const server = yield* ReplayServer.make(ReplayServer.inTurn(costly, costly, costly))
+        const where = yield* place
+        where.write("settle.json", configured(server.baseUrl))
+        const first = yield* settle(where, ["run", "--session", "s", "--max-total-tokens", "1000", "hi"])
+        assert.strictEqual(first.code, 0, first.stderr)
+        const fresh = yield* settle(where, ["resume", "s", "--spend", "fresh", "--max-total-tokens", "1000", "more"])
+        assert.strictEqual(fresh.code, 0, fresh.stderr)
+        const capped = yield* settle(where, [
+          "resume",
+          "s",
+          "--spend",
+          "transcript",
+          "--max-total-tokens",
+          "1000",
+          "more"
+        ])
+        assert.strictEqual(capped.code, 1, capped.stderr)
+        assert.match(capped.stderr, /Raise the cap \(--max-cost, --max-total-tokens, --max-wall-clock\)/)
+        assert.strictEqual(server.requests.length, 2, "nothing was sent any more")
+      }).pipe(Effect.scoped)
+  )
+
   it.live("without a prompt it says: Continue. A sound session has nothing to report", () =>
     Effect.gen(function* () {
       const server = yield* ReplayServer.make(ReplayServer.inTurn(answer))

@@ -39,7 +39,8 @@ const standing = (shows: ReadonlyArray<Screen.Show>): ReadonlyArray<string> => {
   return open === "" ? out : [...out, open]
 }
 
-const attempt = (n = 1) => ({ _tag: "AttemptStarted", round: 1, attempt: n, backendIndex: 0, model: "m" }) as const
+const attempt = (n = 1, backendIndex = 0) =>
+  ({ _tag: "AttemptStarted", round: 1, attempt: n, backendIndex, model: "m" }) as const
 const token = (text: string) => ({ _tag: "Token", text }) as const
 const succeeded = { _tag: "AttemptSucceeded", round: 1, attempt: 1, backendIndex: 0, usage: {} } as const
 const failed = (disposition: "retry-same" | "advance" | "abort", backoff?: number) =>
@@ -86,10 +87,26 @@ describe("Screen", () => {
   })
 
   it("says calmly what a failed attempt leads to", () => {
-    assert.deepStrictEqual(standing(play([attempt(), failed("advance"), failed("abort"), failed("retry-same")])), [
-      "↷ m: the stream was cut; going on with the next model",
-      "↛ m: the stream was cut",
-      "↻ m: the stream was cut; sending again"
+    assert.deepStrictEqual(
+      standing(play([attempt(), failed("advance"), attempt(1, 1), failed("abort"), failed("retry-same")])),
+      [
+        "↷ m: the stream was cut; going on with the next model",
+        "↛ m: the stream was cut",
+        "↻ m: the stream was cut; sending again"
+      ]
+    )
+  })
+
+  it("says of the last model of a chain that it is given up, and of none that another one follows", () => {
+    const end = { _tag: "RunFailed", error: "attempts spent", attempts: [] } as const
+    const log = { _tag: "Log", level: "warning", logger: "files", data: "disk is nearly full" } as const
+    assert.deepStrictEqual(standing(play([attempt(), token("Ha"), failed("advance"), log, end])), [
+      "files: disk is nearly full",
+      "↷ m: the stream was cut; giving up"
+    ])
+    assert.deepStrictEqual(standing(play([attempt(), failed("advance"), attempt(2), failed("advance"), end])), [
+      "↷ m: the stream was cut; sending again",
+      "↷ m: the stream was cut; giving up"
     ])
   })
 

@@ -70,6 +70,7 @@ export const make = Effect.fn("Seats.make")(function* (options: Options) {
   const place: Place = { plan, prepared, session, opened: undefined, memory: [] }
   const at: At = { options, place, scope: yield* Effect.scope }
   if (yield* isWritten(place)) yield* open(at)
+  if (plan.isBuiltIn) yield* options.say([{ tone: "quiet", text: Wiring.builtInAnswers }])
   return {
     config,
     provider: () => place.prepared.servers?.provider,

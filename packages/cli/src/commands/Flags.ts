@@ -58,6 +58,12 @@ export const resuming = {
   )
 }
 
+/** For a transcript that is gone on with. */
+export const spend = Flag.Literals("spend", ["transcript", "fresh"]).pipe(
+  Flag.withDescription("What the caps count: all that the transcript says was spent, or this run alone (the default)"),
+  Flag.optional
+)
+
 export const shared = { ...resuming, ...transcript }
 
 /** For commands that print a list. */
@@ -86,6 +92,7 @@ export interface Flags {
   readonly maxToolCalls?: number
   readonly toolDeadline?: string
   readonly toolRouting?: "native" | "schema"
+  readonly spend?: "transcript" | "fresh"
 }
 
 export const none: Flags = { model: [], allow: [], deny: [] }

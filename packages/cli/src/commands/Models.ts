@@ -1,5 +1,9 @@
-/** `settle models`: the configured backends; window, completion cap, key, and whether their prices are known. */
-import * as Clock from "effect/Clock"
+/**
+ * `settle models`: the configured backends; window, completion cap, key, and what they cost. Without a configuration, the built-in
+ * model.
+ */
+import * as Described from "@settle/backends/Described"
+import * as About from "@settle/backends/embedded/About"
 import * as Effect from "effect/Effect"
 import * as ConfigFile from "../ConfigFile.ts"
 import * as Figures from "../Figures.ts"
@@ -21,6 +25,7 @@ interface Row {
   readonly protocol: string
   readonly model: string
   readonly server?: string
+  /** What a run works by. */
   readonly contextWindow?: number
   readonly maxTokens?: number
   /** The variable that holds the key, and whether it is set. Never the key. */
@@ -28,55 +33,81 @@ interface Row {
   readonly hasKey?: boolean
   /** Whether a cost can be computed where the server reports none. */
   readonly hasPrices: boolean
-  /** Of the price list, where no window is configured. */
+  /** US dollars for a million tokens. */
+  readonly prices?: { readonly input: number; readonly output: number }
+  /** Of the price list, where no window is configured and its maker's is not known: said, and not worked by. */
   readonly listedWindow?: number
+  /** The longest completion it is known to give. */
+  readonly knownMaxOutput?: number
 }
 
 export const models = Effect.fn("commands.Models")(function* ({ config: file, output }: Input) {
   const { config } = yield* ConfigFile.load(file)
   const { stdout } = yield* Out.Out
   const names = Object.keys(config.models ?? {})
-  if (names.length === 0) return yield* stdout.write(output === "json" ? "[]\n" : none)
+  if (names.length === 0) {
+    const builtIn = yield* row(Plan.builtIn, Plan.builtIn.name, true)
+    return yield* stdout.write(output === "json" ? shown([builtIn]) : `${text(builtIn)}${howTo}`)
+  }
   const chosen = new Set(config.model === undefined ? (names.length === 1 ? names : []) : [config.model].flat())
   const rows = yield* Effect.forEach(names, (name) =>
     Effect.fromResult(Plan.chainOf(config, { ...Flags.none, model: [name] })).pipe(
       Effect.flatMap((links) => Effect.forEach(links, (link) => row(link, name, chosen.has(name))))
     )
   )
-  yield* stdout.write(output === "json" ? `${JSON.stringify(rows.flat(), null, 2)}\n` : rows.flat().map(text).join(""))
+  yield* stdout.write(output === "json" ? shown(rows.flat()) : rows.flat().map(text).join(""))
 })
 
-const none =
-  'No model is configured. Add one under "models" in settle.json, or name a server with --base-url and --model.\n'
+const shown = (rows: ReadonlyArray<Row>): string => `${JSON.stringify(rows, null, 2)}\n`
+
+const howTo =
+  'No model is configured, so this one answers. Add a real one under "models" in settle.json, or name a server with --base-url and --model.\n'
 
 const row = Effect.fnUntraced(function* ({ model, name }: Plan.Link, entry: string, isDefault: boolean) {
   const apiKeyEnv = "apiKeyEnv" in model ? model.apiKeyEnv : undefined
   const hasKey = apiKeyEnv === undefined ? undefined : (yield* Models.secret(apiKeyEnv)) !== undefined
   const server = Protocols.serverOf(model)
-  const listed = yield* listing(server, Protocols.modelName(model))
+  const known = yield* knownOf(model, server)
   return {
     name: name === entry ? name : `${entry} → ${name}`,
     isDefault,
     protocol: model.protocol,
     model: Protocols.modelName(model),
     ...(server === undefined ? {} : { server }),
-    ...(model.contextWindow === undefined ? {} : { contextWindow: model.contextWindow }),
     ...(model.maxTokens === undefined ? {} : { maxTokens: model.maxTokens }),
-    ...listed,
+    ...known,
     ...(apiKeyEnv === undefined || hasKey === undefined ? {} : { apiKeyEnv, hasKey })
   } satisfies Row
 })
 
-const listing = Effect.fnUntraced(function* (server: string | undefined, model: string) {
-  const list = yield* Models.prices(server)
-  if (list === undefined || server === undefined) return { hasPrices: false }
-  const query = { baseUrl: server, model, at: yield* Clock.currentTimeMillis }
-  const listedWindow = list.contextWindow(query)
+/** A server of one's own is in no list: of what it runs nothing is presumed. */
+const knownOf = Effect.fnUntraced(function* (model: Protocols.Model, server: string | undefined) {
+  const configured = Protocols.windowOf(model)
+  if (server !== undefined && !Protocols.isPublic(server)) return { hasPrices: false, ...windows(configured) }
+  const source = server === undefined ? undefined : { baseUrl: server }
+  const { contextWindow, maxOutput, price } = yield* Described.describe(
+    Protocols.modelName(model),
+    model.protocol,
+    source
+  )
   return {
-    hasPrices: list.cost({ promptTokens: 1, completionTokens: 1 }, query) !== undefined,
-    ...(listedWindow === undefined ? {} : { listedWindow })
+    hasPrices: price !== undefined,
+    ...(price === undefined || server === undefined ? {} : { prices: { input: price.input, output: price.output } }),
+    ...windows(configured, contextWindow, server),
+    ...(maxOutput === undefined ? {} : { knownMaxOutput: maxOutput })
   }
 })
+
+/** A model in the box is known for what it is. */
+const windows = (
+  worked: number | undefined,
+  said?: number,
+  server?: string
+): Pick<Row, "contextWindow" | "listedWindow"> => {
+  const contextWindow = worked ?? (server === undefined ? said : undefined)
+  if (contextWindow !== undefined) return { contextWindow }
+  return said === undefined ? {} : { listedWindow: said }
+}
 
 const windowOf = ({ contextWindow, listedWindow }: Row): string => {
   if (contextWindow !== undefined) return `window ${Figures.count(contextWindow)} tokens`
@@ -85,14 +116,28 @@ const windowOf = ({ contextWindow, listedWindow }: Row): string => {
     : `window not configured (listed: ${Figures.count(listedWindow)} tokens)`
 }
 
+const capOf = ({ knownMaxOutput, maxTokens }: Row): string => {
+  if (maxTokens !== undefined) return `completion cap ${Figures.count(maxTokens)}`
+  return knownMaxOutput === undefined
+    ? "no completion cap"
+    : `no completion cap (it gives at most ${Figures.count(knownMaxOutput)})`
+}
+
+const pricesOf = ({ hasPrices, prices }: Row): string => {
+  if (!hasPrices) return "prices not known"
+  return prices === undefined
+    ? "costs nothing"
+    : `${Figures.cost(prices.input)} in, ${Figures.cost(prices.output)} out for a million tokens`
+}
+
 const text = (row: Row): string => {
   const facts = [
-    `${row.protocol} ${Neutral.bounded(row.model, 80)}`,
+    row.protocol === "embedded" ? `embedded, ${About.label}` : `${row.protocol} ${Neutral.bounded(row.model, 80)}`,
     row.server === undefined ? [] : `at ${Neutral.bounded(row.server, 120)}`,
     windowOf(row),
-    row.maxTokens === undefined ? "no completion cap" : `completion cap ${Figures.count(row.maxTokens)}`,
+    capOf(row),
     row.apiKeyEnv === undefined ? "no key" : `key in ${row.apiKeyEnv} (${row.hasKey === true ? "set" : "not set"})`,
-    row.protocol === "embedded" ? "costs nothing" : row.hasPrices ? "prices known" : "prices not known"
+    pricesOf(row)
   ].flat()
   return `${row.isDefault ? "* " : "  "}${Neutral.line(row.name)}\n      ${facts.join(" · ")}\n`
 }

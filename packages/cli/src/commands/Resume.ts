@@ -32,15 +32,16 @@ export const goOn = "Continue."
 export const resume = Effect.fn("commands.Resume")(function* (input: Input) {
   const prompt = yield* Prompt.read(input.prompt ?? goOn)
   const { config, root } = yield* ConfigFile.load(input.config)
+  const path = yield* Sessions.find(input.target, { project: root })
   const plan = yield* Effect.fromResult(Plan.make(config, input))
   const system = yield* Prompt.system(input.system)
-  const path = yield* Sessions.find(input.target, { project: root })
   const session = { name: Location.nameOf(path), path }
   const prepared = yield* Wiring.prepare(plan, root)
   const transcript = yield* Wiring.openTranscript({ plan, root }, session)
   yield* Effect.forEach(transcript.notices, Drive.say)
   yield* settleOpenCalls(transcript)
   const agent = yield* Wiring.assemble({ plan, root, system }, prepared, transcript)
+  yield* Wiring.introduce(plan)
   const render = Render.make(yield* Out.Out)
   const started = yield* Effect.provideService(agent.run(prompt), Asker, yield* Wiring.asker(input.ask, render))
   return yield* Drive.drive(started, { output: input.output, render, session })

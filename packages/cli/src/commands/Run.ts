@@ -29,6 +29,7 @@ export const run = Effect.fn("commands.Run")(function* (input: Input) {
   const transcript = session === undefined ? undefined : yield* Wiring.openTranscript({ plan, root }, session)
   if (session !== undefined && transcript !== undefined) yield* continuable(session, transcript)
   const agent = yield* Wiring.assemble({ plan, root, system }, prepared, transcript)
+  yield* Wiring.introduce(plan)
   const render = Render.make(yield* Out.Out)
   const started = yield* Effect.provideService(agent.run(prompt), Asker, yield* Wiring.asker(input.ask, render))
   return yield* Drive.drive(started, { output: input.output, render, session })
