@@ -26,6 +26,10 @@ describe("races of a run, under many seeds", () => {
     assert.isAbove(histories, 40)
   }, 120_000)
 
+  it("X-CANC-05 a scope that closes while a run begins leaves no run behind", async () => {
+    assert.strictEqual(await Scene.exploreAll(Scene.closing, { from: 4_000_000, count: 300 }), 2)
+  }, 120_000)
+
   it.each(kept)("O-TRANS-02 seed %i, which once failed", async (seed) => {
     await World.run(Scene.scene({ cancel: true, park: false }), { seed })
     await World.run(Scene.scene({ cancel: true, park: true }), { seed })

@@ -8,7 +8,7 @@ import * as Bus from "@settle/core/standard/Bus"
 import * as Mailbox from "@settle/core/standard/Mailbox"
 import * as MemoryTranscript from "@settle/core/standard/MemoryTranscript"
 import { FaultyTranscript, Script, Tools, World } from "@settle/testing"
-import { Clock, Effect, Exit, Random, Scope } from "effect"
+import { Clock, Effect, Exit, Fiber, Random, Scope } from "effect"
 import * as Story from "../engine/Story.ts"
 
 const call = Script.call
@@ -180,6 +180,19 @@ export const storm = Effect.gen(function* () {
   yield* Scope.close(scope, Exit.void)
   const settled = told.replay?.settled.map((one) => one.outcome[0]).join("") ?? ""
   return `${told.outcome.outcome} ${told.outcome.reason ?? ""} ${settled} ${answered}/${pending}`
+}).pipe(Effect.scoped)
+
+/** A scope that closes in the moment a run begins: the run is refused, or it is cancelled; a model that never answers holds nobody. */
+export const closing = Effect.gen(function* () {
+  const scope = yield* Scope.make()
+  const on = yield* Story.stage({ script: [{ stall: true }] }).pipe(Effect.provideService(Scope.Scope, scope))
+  const owner = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+  const started = yield* Effect.result(on.loop.run(Story.ask()))
+  yield* Fiber.join(owner)
+  if (started._tag === "Failure") return started.failure.reason._tag
+  const { outcome } = yield* started.success.outcome
+  yield* started.success.drained
+  return outcome
 }).pipe(Effect.scoped)
 
 /** Plays so many seeds of a scene; answers how many different histories they had. */
