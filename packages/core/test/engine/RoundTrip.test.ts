@@ -164,6 +164,20 @@ describe("silence", () => {
       })
   )
 
+  it.effect("L-CAL-03 a failed send that was billed teaches the counter as a good one does", () =>
+    Effect.gen(function* () {
+      const counter = Counter.make()
+      const usage = { promptTokens: 7, completionTokens: 1 }
+      const script = [Script.failWith(Script.http(500), { usage }), Script.say("ok")]
+      const told = yield* Story.passing(Story.tell({ script, counter, budget: {} }))
+      assert.strictEqual(told.outcome.final, "ok")
+      assert.deepStrictEqual(
+        counter.reports.map((report) => [report.promptTokens, report.messageCount]),
+        [[7, 1]]
+      )
+    })
+  )
+
   it.effect("S12 the watchdog dies with its attempt: a long call after a quick answer is not cut", () =>
     Effect.gen(function* () {
       const tools = Tools.make([Tools.tool("long", Tools.after("1 hour", Tools.echo))])
