@@ -55,6 +55,14 @@ const caution = (idempotency: Idempotency): string => {
 /** Answer, written by the next process, to a call the last one had not started. */
 export const neverStarted = "The process ended before this call was started: it did not run."
 
+/** A probe found the effect of a call whose answer never came. */
+export const landed =
+  "This call did not return within the time allowed, and a check afterwards found that it took effect."
+
+/** A probe found that a call whose work has ended left no effect. */
+export const didNotLand =
+  "This call did not return within the time allowed, and a check afterwards found that it did not take effect."
+
 /** Goes behind `notAccepted`. */
 export const argumentsNotAnObject = (given: string): string => {
   const points = [...given]

@@ -22,6 +22,7 @@ import { CallScope } from "../port/CallScope.ts"
 import type { ToolProvider } from "../port/ToolProvider.ts"
 import * as Commit from "./Commit.ts"
 import * as Live from "./Live.ts"
+import * as Probe from "./Probe.ts"
 import * as Settle from "./Settle.ts"
 import { type Settlement, Verdict } from "./Settlement.ts"
 
@@ -49,11 +50,13 @@ export const dispatch = Effect.fnUntraced(function* (at: Settle.Settling, group:
 
 const run = Effect.fnUntraced(function* (live: Live.Live, group: Group): Effect.fn.Return<GroupEnd> {
   const { members } = group
-  const worker = yield* start(live, group)
+  let isGivenUp = false
+  const worker = yield* start(live, group, () => isGivenUp)
   const answers = Effect.forEach(members, (settlement) => settlement.verdict, { discard: true })
   const ended = yield* live.sections.run(answers, clock(live, members))
   const end = ended._tag === "Finished" ? "answered" : ended.reason === "cancelled" ? "cancelled" : "deadline"
-  if (end !== "answered") yield* giveUp(live, members, { end, worker })
+  isGivenUp = end !== "answered"
+  if (end !== "answered") yield* giveUp(live, group, { end, worker })
   return end
 })
 
@@ -100,7 +103,7 @@ const envelope = (operation: Operation.Operation, runId: string, round: number):
   }
 })
 
-const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider }: Group) {
+const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider }: Group, isGivenUp: () => boolean) {
   const { callable, refused } = sort(members)
   for (const settlement of refused) {
     const message = Wording.argumentsNotAnObject(settlement.call.arguments)
@@ -134,7 +137,8 @@ const start = Effect.fnUntraced(function* (live: Live.Live, { members, provider 
     else if (!Cause.hasInterruptsOnly(exit.cause)) {
       const detail = Live.describe(exit.cause)
       batch.forEach(({ name }, index) => offer(index, Tool.failed(Wording.toolThrew(name, detail))))
-    } else batch.forEach((_, index) => offer(index, Tool.Answer.Lost({ message: "the call was interrupted" })))
+      // Interrupted by ourselves, a call is worded by whoever gave it up.
+    } else if (!isGivenUp()) batch.forEach((_, index) => offer(index, Tool.Answer.Lost({ message: "interrupted" })))
     live.work.end()
   })
   return fiber
@@ -190,14 +194,17 @@ const clock = (live: Live.Live, members: ReadonlyArray<Settlement>): Effect.Effe
 
 const giveUp = Effect.fnUntraced(function* (
   live: Live.Live,
-  members: ReadonlyArray<Settlement>,
+  { members, provider }: Group,
   { end, worker }: { readonly end: "deadline" | "cancelled"; readonly worker: Fiber.Fiber<unknown> }
 ) {
   // A question that is on somebody's screen cannot be taken back: the run ends when it is answered (L-CANC-09).
   if (end === "cancelled") yield* live.inFlight.asksClosed
-  for (const settlement of members) settlement.offer(Verdict.GaveUp({ reason: end, at: live.now() }))
   const stoppable = members.every(({ call }) => interruption(live, call.name) === "interrupt")
   if (stoppable) worker.interruptUnsafe()
+  if (end === "deadline") {
+    yield* Probe.ask(live, { provider, members, hasEnded: () => worker.pollUnsafe() !== undefined })
+  }
+  for (const settlement of members) settlement.offer(Verdict.GaveUp({ reason: end, at: live.now() }))
 })
 
 const interruption = (live: Live.Live, tool: string): Tool.Interruption =>

@@ -207,4 +207,53 @@ describe("faults from the field", () => {
       assert.notProperty(told.outcome, "reason")
     })
   )
+
+  it.effect.each([
+    { found: "landed" as const, ends: true, outcome: "completed" },
+    { found: "did-not-land" as const, ends: true, outcome: "failed" },
+    { found: "did-not-land" as const, ends: false, outcome: "outcome-unknown" },
+    { found: undefined, ends: true, outcome: "outcome-unknown" }
+  ])(
+    "X-IDEM-03 after a deadline a probe that says $found of a call that ended: $ends makes it $outcome",
+    ({ ends, found, outcome }) =>
+      Effect.gen(function* () {
+        const told = yield* Story.tell({
+          script: [Script.callTools(call("c1", "write")), Script.say("ok")],
+          transcript: true,
+          settings: { toolDeadline: "1 second" },
+          provider: {
+            list: Effect.succeed([
+              {
+                name: "write",
+                parameters: { type: "object" },
+                interruption: ends ? ("interrupt" as const) : ("detach" as const)
+              }
+            ]),
+            execute: () => (ends ? Effect.never : Effect.as(Effect.sleep("1 minute"), ["late"])),
+            probe: () => Effect.succeed(found)
+          }
+        }).pipe(Story.passing)
+        assert.deepStrictEqual(
+          told.replay?.settled.map((one) => one.outcome),
+          [outcome]
+        )
+      })
+  )
+
+  it.effect("X-IDEM-03 a probe that breaks leaves the outcome unknown, and says so in the log", () =>
+    Effect.gen(function* () {
+      const told = yield* Story.tell({
+        script: [Script.callTools(call("c1", "write")), Script.say("ok")],
+        transcript: true,
+        settings: { toolDeadline: "1 second" },
+        provider: {
+          list: Effect.succeed([{ name: "write", parameters: { type: "object" }, interruption: "interrupt" as const }]),
+          execute: () => Effect.never,
+          probe: () => Effect.die(new Error("no access"))
+        }
+      }).pipe(Story.passing)
+      assert.strictEqual(told.replay?.settled[0]?.outcome, "outcome-unknown")
+      assert.include(JSON.stringify(Recorder.all(told.recording, "Log")), "a probe broke")
+    })
+  )
 })
