@@ -82,6 +82,32 @@ describe("steering", () => {
       })
   )
 
+  it.effect("L-PARK-09 L-STEER-08 what a park took is said once, however many rounds follow", () =>
+    Effect.gen(function* () {
+      const mailbox = yield* Mailbox.make
+      const bus = yield* Bus.make()
+      yield* bus.open(job())
+      const on = yield* Story.stage({
+        script: [Script.say("waiting"), Script.callTools(call("c1", "echo")), Script.say("again"), Script.say("done")],
+        tools: Tools.make([Tools.tool("echo", Tools.echo)]),
+        bus,
+        steers: mailbox.source,
+        transcript: true
+      })
+      const told = yield* Story.play(on, undefined, {
+        meanwhile: (_run, recorder) =>
+          Effect.gen(function* () {
+            yield* recorder.seen("RunParked")
+            yield* mailbox.offer("hurry")
+            yield* on.script.arrived(2)
+            yield* bus.settle("job-1", report("42"))
+          })
+      })
+      assert.strictEqual(told.outcome.final, "done")
+      assert.strictEqual(texts(told).filter((text) => text === "hurry").length, 1)
+    })
+  )
+
   it.effect("L-STEER-06 a mailbox wakes a parked run at once", () =>
     Effect.gen(function* () {
       const bus = yield* Bus.make()
