@@ -3,6 +3,7 @@
  *
  * W1. What can be refused without touching anything is refused first: models and keys, then servers, then the transcript; a refused
  *     command leaves every file as it was.
+ * W2. A transcript whose permissions cannot be read is not gone on with: what was forbidden for good would be forgotten.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -26,6 +27,8 @@ import * as Location from "@settle/store-fs/Location"
 import * as About from "@settle/backends/embedded/About"
 import type { Ask } from "./commands/Flags.ts"
 import * as Drive from "./Drive.ts"
+import * as Failure from "./Failure.ts"
+import * as Granted from "./Granted.ts"
 import * as Lines from "./Lines.ts"
 import * as Models from "./Models.ts"
 import * as Out from "./Out.ts"
@@ -70,9 +73,12 @@ const compactorOf = ({ compaction }: Plan, counter: TokenCounter, backend: Backe
 
 export type Prepared = Effect.Success<ReturnType<typeof prepare>>
 
-/** Opens the transcript for writing; a new file gets its header. */
-export const openTranscript = (request: Pick<Request, "plan" | "root">, session: SessionFile) =>
-  FsTranscript.open({
+/** Opens the transcript for writing; a new file gets its header. One whose permissions cannot be read is refused (W2). */
+export const openTranscript = Effect.fn("Wiring.openTranscript")(function* (
+  request: Pick<Request, "plan" | "root">,
+  session: SessionFile
+) {
+  const transcript = yield* FsTranscript.open({
     path: session.path,
     meta: {
       name: session.name,
@@ -81,23 +87,22 @@ export const openTranscript = (request: Pick<Request, "plan" | "root">, session:
       models: request.plan.chain.map((link) => link.name)
     }
   })
+  const problem = yield* Granted.problem(session.path, yield* transcript.replay)
+  return problem === undefined
+    ? transcript
+    : yield* Failure.usage(
+        `The session ${session.name} is not gone on with: ${Granted.sentence(problem, session.name)}.`
+      )
+})
 
-/**
- * The rules in front of the tools. What was granted for good in this transcript holds again; a list that cannot be read grants
- * nothing.
- */
+/** The rules in front of the tools. What was granted for good in this transcript holds again. */
 const guarded = Effect.fnUntraced(function* (
   provider: Provider,
   { plan, root }: Pick<Request, "plan" | "root">,
   transcript: FsTranscript.FsTranscript | undefined
 ) {
   const recorded = transcript === undefined ? [] : ((yield* transcript.replay).grants ?? [])
-  const grants = yield* Effect.catch(Grants.make(recorded), (error) =>
-    Effect.andThen(
-      Effect.logWarning(`The permissions kept in the transcript cannot be read and are left out: ${error.message}`),
-      Effect.orDie(Grants.make())
-    )
-  )
+  const grants = yield* Effect.orDie(Grants.make(recorded))
   return yield* Policy.make({
     provider,
     grants,

@@ -31,6 +31,40 @@ const offered = (server: ReplayServer.ReplayServer): ReadonlyArray<string> =>
 const run = (where: Place, ...flags: ReadonlyArray<string>) => settle(where, ["run", "--no-session", ...flags, "write"])
 
 describe("permission", () => {
+  it.live("a session whose permissions cannot be read is not gone on with: the line, and the way on", () =>
+    Effect.gen(function* () {
+      const { server, where } = yield* world([done])
+      yield* settle(where, ["run", "--session", "s", "hi"])
+      const [file = ""] = where.files().filter((name) => name.endsWith("/s.jsonl"))
+      const sound = where.read(`../${file}`)
+      const lines = sound.trimEnd().split("\n").length
+      const grants = [
+        { tool: "files_write_file", decision: "deny" },
+        { tool: "x", decison: "deny" }
+      ]
+      const line = (id: string, payload: object) =>
+        `${JSON.stringify({ v: 1, type: "grants", id, ts: "2026-01-01T00:00:00.000Z", payload })}\n`
+      for (const broken of [line("g", { grants }), line("g", { grants: "none" })]) {
+        where.write(`../${file}`, sound + broken)
+        const ran = yield* settle(where, ["resume", "s", "go on"])
+        assert.deepStrictEqual([ran.code, ran.stdout], [2, ""])
+        assert.match(
+          ran.stderr,
+          new RegExp(
+            `^The session s is not gone on with: the permissions that were given for good cannot be read \\(line ${lines + 1}\\): grants.*\\. settle sessions fork s NEW --at ${lines} makes a session of the lines before\\.\\n$`
+          )
+        )
+        assert.strictEqual(where.read(`../${file}`), sound + broken, "nothing was written")
+      }
+      const doctor = yield* settle(where, ["sessions", "doctor", "s"])
+      assert.strictEqual(doctor.code, 1)
+      assert.include(doctor.stdout, `cannot be read (line ${lines + 1})`)
+      assert.strictEqual(server.requests.length, 1)
+      yield* settle(where, ["sessions", "fork", "s", "t", "--at", `${lines}`])
+      assert.strictEqual((yield* settle(where, ["resume", "t", "go on"])).code, 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("without a terminal a question is denied with its reason, and the call is not run", () =>
     Effect.gen(function* () {
       const { server, where } = yield* world([write("c1", "a.txt"), done])

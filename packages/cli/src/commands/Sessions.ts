@@ -17,6 +17,7 @@ import * as ConfigFile from "../ConfigFile.ts"
 import * as Exit from "../Exit.ts"
 import * as Failure from "../Failure.ts"
 import * as Figures from "../Figures.ts"
+import * as Granted from "../Granted.ts"
 import * as Html from "../Html.ts"
 import * as Neutral from "@settle/core/decide/Neutral"
 import * as OpenCalls from "../OpenCalls.ts"
@@ -198,12 +199,15 @@ export const doctor = Effect.fn("Sessions.doctor")(function* (input: Examine) {
 const examined = Effect.fnUntraced(function* (path: string, repair: boolean) {
   const transcript = yield* FsTranscript.open({ path, readOnly: !repair })
   const report = repair ? yield* Doctor.repair(transcript) : Doctor.examine(yield* transcript.replay)
-  const after = repair ? Doctor.examine(yield* transcript.replay) : report
+  const replay = yield* transcript.replay
+  const after = repair ? Doctor.examine(replay) : report
+  const granted = yield* Granted.problem(path, replay)
+  const permissions = granted === undefined ? [] : [Granted.sentence(granted, Location.nameOf(path))]
   return {
-    findings: [...transcript.notices, ...Doctor.describe(report)],
+    findings: [...transcript.notices, ...Doctor.describe(report), ...permissions],
     appended: repair ? report.repair.length : 0,
     wouldAppend: repair ? 0 : report.repair.length,
-    isSound: Doctor.isSound(after)
+    isSound: Doctor.isSound(after) && granted === undefined
   }
 })
 
