@@ -181,6 +181,40 @@ describe("calls of a dead process", () => {
 })
 
 describe("a question whose call is interrupted", () => {
+  it.effect("L-DL-10 L-DL-12 the clock of a call goes on where it stood once its question is answered", () =>
+    Effect.gen(function* () {
+      const question = Effect.as(Effect.sleep("60 seconds"), "yes")
+      const tools = Tools.make([
+        Tools.tool(
+          "asks",
+          Tools.after(
+            "10 seconds",
+            Tools.asking({ tool: "asks" }, question, () => Tools.after("1 hour", Tools.echo))
+          )
+        )
+      ])
+      const on = yield* Story.stage({
+        script: [Script.callTools(call("c1", "asks")), Script.say("ok")],
+        tools,
+        settings: { toolDeadline: "30 seconds" }
+      })
+      const run = yield* on.loop.run(Story.ask())
+      const recorder = yield* Recorder.start(run.events)
+      yield* tools.began(0)
+      yield* Effect.repeat(TestClock.adjust("1 second"), { times: 88 })
+      assert.isFalse(yield* run.isDone)
+      yield* TestClock.adjust("1 second")
+      const outcome = yield* run.outcome
+      assert.strictEqual(outcome.final, "ok")
+      assert.deepStrictEqual(
+        Recorder.all(yield* recorder.done, "ToolAbandoned").map((event) => [event.reason, event.ts]),
+        [["deadline", 90_000]]
+      )
+      yield* TestClock.adjust("1 hour")
+      yield* run.drained
+    })
+  )
+
   it.effect("L-SHIM-05 the frame of a question is closed, whoever interrupts it", () =>
     Effect.gen(function* () {
       const tools = Tools.make([
