@@ -72,10 +72,44 @@ export const StdioServer = Schema.Struct({
   ...common
 })
 
+const Auth = Schema.Struct({
+  clientId: optional(Schema.NonEmptyString.annotate(described("A client that was registered by hand."))),
+  clientSecretEnv: optional(
+    Schema.NonEmptyString.annotate(
+      described("Environment variable that holds its secret. It never stands in this file.")
+    )
+  ),
+  issuer: optional(
+    Schema.NonEmptyString.annotate(
+      described("The login service that clientId was registered with; it is then shown to no other.")
+    )
+  ),
+  clientMetadataUrl: optional(
+    Schema.NonEmptyString.annotate(described("Where this client is described, for servers that take a URL as its id."))
+  ),
+  scope: optional(Schema.NonEmptyString.annotate(described("Space-separated. Default: what the server asks for."))),
+  grant: optional(
+    Schema.Literals(["authorization_code", "client_credentials"]).annotate(
+      described("client_credentials needs nobody at the screen, and clientSecretEnv. Default authorization_code.")
+    )
+  ),
+  redirectPort: optional(
+    Schema.Int.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(65535)).annotate(
+      described("Where the login comes back to on this machine. Default 33418, or any free one.")
+    )
+  )
+})
+export type Auth = typeof Auth.Type
+
 export const HttpServer = Schema.Struct({
   url: Schema.NonEmptyString.annotate(described("Streamable HTTP endpoint.")),
   headers: optional(
     Schema.Record(Schema.String, Schema.String).annotate(described("${NAME} stands for a variable of the environment."))
+  ),
+  auth: optional(
+    Auth.annotate(
+      described("How to log in where the server wants it. Without it this client registers itself and asks the user.")
+    )
   ),
   ...common
 })

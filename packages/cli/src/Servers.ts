@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as References from "effect/References"
 import * as McpServers from "@settle/mcp/McpServers"
 import type * as ServerSpec from "@settle/mcp/ServerSpec"
-import type { Server } from "./Config.ts"
+import type { Auth, Server } from "./Config.ts"
 import * as ConfigError from "./ConfigError.ts"
 import * as Failure from "./Failure.ts"
 import * as Models from "./Models.ts"
@@ -44,13 +44,36 @@ const secrets = Effect.fnUntraced(function* (place: string, values: Values = {})
   return Object.fromEntries(pairs)
 })
 
+const login = Effect.fnUntraced(function* (place: string, { clientSecretEnv, ...auth }: Auth) {
+  if (clientSecretEnv !== undefined) {
+    return { ...auth, clientSecret: yield* expanded(`${place}.clientSecretEnv`, `\${${clientSecretEnv}}`) }
+  }
+  return auth.grant !== "client_credentials"
+    ? auth
+    : yield* ConfigError.make(
+        new ConfigError.BadValue({
+          subject: `${place}.grant`,
+          problem: "client_credentials needs a secret",
+          remedy: `Name the variable that holds it: "clientSecretEnv"`
+        })
+      )
+})
+
 /** One entry as the client wants it; relative folders count from the project. */
 const spec = Effect.fnUntraced(function* (name: string, server: Server, root: string) {
   const path = yield* Path.Path
   const place = `mcpServers.${name}`
   const { roots, ...rest } = server
   const common = roots === undefined ? {} : { roots: roots.map((folder) => rootOf(path, root, folder)) }
-  if ("url" in rest) return { ...rest, ...common, headers: yield* secrets(`${place}.headers`, rest.headers) }
+  if ("url" in rest) {
+    const { auth, ...server } = rest
+    return {
+      ...server,
+      ...common,
+      headers: yield* secrets(`${place}.headers`, rest.headers),
+      ...(auth === undefined ? {} : { auth: yield* login(`${place}.auth`, auth) })
+    }
+  }
   return { ...rest, ...common, cwd: path.resolve(root, rest.cwd ?? "."), env: yield* secrets(`${place}.env`, rest.env) }
 })
 

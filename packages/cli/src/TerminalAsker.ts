@@ -149,8 +149,10 @@ const elicitation = Effect.fnUntraced(function* (parts: Parts, request: Json.Jso
     `${Render.toned(parts.device, "warning", `${server} asks:`)} ${Neutral.bounded(textOf(params["message"] ?? ""), 600)}\n`
   )
   if (typeof params["url"] === "string") yield* write(parts, `  ${Neutral.bounded(params["url"], 600)}\n`)
-  const answer = (yield* choose(parts, "y: answer, n: decline?", "yn")).toLowerCase()
+  const isPage = typeof params["url"] === "string"
+  const answer = (yield* choose(parts, `y: ${isPage ? "it is open" : "answer"}, n: decline?`, "yn")).toLowerCase()
   if (answer !== "y" && answer !== "yes") return { action: "decline" }
+  if (isPage) return { action: "accept" }
   const content = yield* form(parts, params["requestedSchema"])
   return content === undefined ? { action: "decline" } : { action: "accept", content }
 })

@@ -93,6 +93,18 @@ describe("TerminalAsker", () => {
     })
   )
 
+  it.effect("X-SAFE-03 shows the page that a server wants opened, neutral, and accepts once it is open", () =>
+    Effect.gen(function* () {
+      const params = { mode: "url", message: "Sign here", url: "https://x.test/\u202esign", elicitationId: "e" }
+      const page = { kind: "server-elicit", server: "web", request: { method: "elicitation/create", params } }
+      const at = world("y")
+      assert.deepStrictEqual(yield* at.asker.ask(page), { action: "accept" })
+      assert.include(at.text(), "web asks: Sign here\n  https://x.test/⟨U+202E⟩sign\ny: it is open, n: decline?")
+      assert.deepStrictEqual(yield* asked(page, "n"), { action: "decline" })
+      assert.deepStrictEqual(yield* asked(page), { action: "decline" }, "no answer at all")
+    })
+  )
+
   it.effect("asks for a login and for a model's answer, and names the call that it answers for", () =>
     Effect.gen(function* () {
       const at = world("y", "y", "n")
