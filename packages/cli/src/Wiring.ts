@@ -21,6 +21,7 @@ import * as Compactor from "@settle/core/standard/Compactor"
 import * as EstimateCounter from "@settle/core/standard/EstimateCounter"
 import * as Grants from "@settle/core/tools/Grants"
 import * as Policy from "@settle/core/tools/Policy"
+import * as Sampler from "@settle/mcp/Sampler"
 import * as FsArtifacts from "@settle/store-fs/FsArtifacts"
 import * as FsTranscript from "@settle/store-fs/FsTranscript"
 import * as Location from "@settle/store-fs/Location"
@@ -34,6 +35,7 @@ import * as Models from "./Models.ts"
 import * as Out from "./Out.ts"
 import type { Plan } from "./Plan.ts"
 import type * as Render from "./Render.ts"
+import * as Sampling from "./Sampling.ts"
 import * as Servers from "./Servers.ts"
 import type { SessionFile } from "./SessionFile.ts"
 import * as TerminalAsker from "./TerminalAsker.ts"
@@ -54,10 +56,13 @@ export const builtInAnswers = `No model is configured: ${About.label} answers. F
 export const introduce = (plan: Plan) => (plan.isBuiltIn ? Drive.say(builtInAnswers) : Effect.void)
 
 /** Models and tools, up and checked; nothing is written yet. */
-export const prepare = Effect.fn("Wiring.prepare")(function* (plan: Plan, root: string) {
+export const prepare = Effect.fn("Wiring.prepare")(function* (plan: Plan, root: string, ask: Ask) {
   const chain = yield* Models.chain(plan.chain, root)
-  const servers = plan.servers.size === 0 ? undefined : yield* Servers.strict(plan.servers, root)
-  return { chain, servers }
+  const first = (yield* isAttended(ask)) ? chain[0] : undefined
+  const sampling = first === undefined ? undefined : yield* Sampling.make(first)
+  const strict = Effect.provideService(Servers.strict(plan.servers, root), Sampler.Sampler, sampling?.sampler)
+  const servers = plan.servers.size === 0 ? undefined : yield* strict
+  return { chain, servers, sampling }
 })
 
 /** The standard compactor over the smallest window of the chain; none where no window is configured. */
@@ -115,7 +120,7 @@ const guarded = Effect.fnUntraced(function* (
 /** The agent of these parts. Closing the scope ends a run that is still live as a cancel would. */
 export const assemble = Effect.fn("Wiring.assemble")(function* (
   { plan, root, system }: Pick<Request, "plan" | "root" | "system">,
-  { chain, servers }: Prepared,
+  { chain, sampling, servers }: Prepared,
   transcript: FsTranscript.FsTranscript | undefined
 ) {
   const counter = EstimateCounter.make()
@@ -133,14 +138,18 @@ export const assemble = Effect.fn("Wiring.assemble")(function* (
   )
   const input = { ...plan.settings, ...(system === undefined ? {} : { system }) }
   const built = yield* Effect.provideContext(Layer.build(Agent.layer(input)), parts)
-  return Context.get(built, Agent.Agent)
+  const agent = Context.get(built, Agent.Agent)
+  if (sampling !== undefined) yield* sampling.paidBy(agent.loop)
+  return agent
 })
+
+const isAttended = (ask: Ask) =>
+  Effect.map(Out.Out, ({ stderr }) => TerminalAsker.isAttended(ask, process.stdin.isTTY === true && stderr.isTerminal))
 
 /** The person at the terminal, where there is one and the command may ask. */
 export const asker = Effect.fn("Wiring.asker")(function* (ask: Ask, render: Render.Render) {
   const { stderr } = yield* Out.Out
-  const isTerminal = process.stdin.isTTY === true && stderr.isTerminal
-  return TerminalAsker.isAttended(ask, isTerminal)
+  return (yield* isAttended(ask))
     ? TerminalAsker.make({ render, device: stderr, lines: Lines.make(process.stdin) })
     : Asker.none
 })

@@ -65,7 +65,7 @@ interface At {
 export const make = Effect.fn("Seats.make")(function* (options: Options) {
   const { config, input, root } = options
   const plan = yield* Effect.fromResult(Plan.make(config, input))
-  const prepared = yield* Wiring.prepare(plan, root)
+  const prepared = yield* Wiring.prepare(plan, root, input.ask)
   const session = yield* first(options, plan)
   const place: Place = { plan, prepared, session, opened: undefined, memory: [] }
   const at: At = { options, place, scope: yield* Effect.scope }

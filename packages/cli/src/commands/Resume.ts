@@ -36,7 +36,7 @@ export const resume = Effect.fn("commands.Resume")(function* (input: Input) {
   const plan = yield* Effect.fromResult(Plan.make(config, input))
   const system = yield* Prompt.system(input.system)
   const session = { name: Location.nameOf(path), path }
-  const prepared = yield* Wiring.prepare(plan, root)
+  const prepared = yield* Wiring.prepare(plan, root, input.ask)
   const transcript = yield* Wiring.openTranscript({ plan, root }, session)
   yield* Effect.forEach(transcript.notices, Drive.say)
   yield* settleOpenCalls(transcript)

@@ -25,7 +25,7 @@ export const run = Effect.fn("commands.Run")(function* (input: Input) {
   const plan = yield* Effect.fromResult(Plan.make(config, input))
   const system = yield* Prompt.system(input.system)
   const session = yield* sessionOf(input, plan, root)
-  const prepared = yield* Wiring.prepare(plan, root)
+  const prepared = yield* Wiring.prepare(plan, root, input.ask)
   const transcript = session === undefined ? undefined : yield* Wiring.openTranscript({ plan, root }, session)
   if (session !== undefined && transcript !== undefined) yield* continuable(session, transcript)
   const agent = yield* Wiring.assemble({ plan, root, system }, prepared, transcript)
