@@ -26,5 +26,7 @@ const isCurrent = () =>
   )
 
 install()
+// Compiling the one file is most of a start: the second one finds it compiled.
+process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules/.cache/settle")
 const source = ["--disable-warning=ExperimentalWarning", "-C", "source", join(root, "packages/cli/src/main.ts")]
 process.exitCode = run([...(isCurrent() ? [built] : source), ...process.argv.slice(2)], process.cwd())
