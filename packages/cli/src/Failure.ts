@@ -101,7 +101,7 @@ const ofRun = (reason: RunFailure.Reason): string => {
     case "AttemptsSpent":
       return `${what} Check that the server of the model runs and that its address, name and key are right: settle models.`
     case "BudgetExhausted":
-      return `${what} Raise the cap (--max-cost, --max-total-tokens, --max-wall-clock) to let it work on.`
+      return `${what} Here the caps are --max-cost, --max-total-tokens and --max-wall-clock.`
     case "ContextExhausted":
       return `${what} Use a model with a larger window, or begin a new session with a summary.`
     case "CatalogueFailed":

@@ -38,7 +38,7 @@ describe("Failure", () => {
       [
         failedRun(new RunFailure.BudgetExhausted({ cap: "cost", spent: 2, limit: 1 })),
         1,
-        /spent 2 of 1\. Raise the cap \(--max-cost/
+        /spent 2 of 1\. Raise the cap, or go on in a new run\. Here the caps are --max-cost/
       ],
       [
         failedRun(new RunFailure.TranscriptFailed({ detail: "disk full", unsettled: ["op1"] })),
