@@ -18,7 +18,7 @@ export default defineConfig(({ mode }) => {
     ssr: { resolve: { conditions: ["source"], externalConditions: ["source"] } },
     resolve: { conditions: ["source"] },
     test: {
-      testTimeout: slow ? 600_000 : 20_000,
+      testTimeout: slow ? 600_000 : 60_000,
       projects: ["core", "testing", "backends", "store-fs", "mcp", "cli"].map((name) => project(name, slow))
     }
   }

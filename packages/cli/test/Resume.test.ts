@@ -108,7 +108,7 @@ describe("settle resume", () => {
           "more"
         ])
         assert.strictEqual(capped.code, 1, capped.stderr)
-        assert.match(capped.stderr, /Raise the cap \(--max-cost, --max-total-tokens, --max-wall-clock\)/)
+        assert.match(capped.stderr, /Here the caps are --max-cost, --max-total-tokens and --max-wall-clock/)
         assert.strictEqual(server.requests.length, 2, "nothing was sent any more")
       }).pipe(Effect.scoped)
   )
