@@ -22,7 +22,8 @@ const source = ["--disable-warning=ExperimentalWarning", "-C", "source"]
 
 /** Each task: the arguments of Node for each of its steps; what was typed after the task goes to the last one. */
 const tasks = {
-  test: [vitest],
+  // Two at a time: much of it is processes starting and clocks that really pass.
+  test: [[...vitest, "--maxWorkers", "2"]],
   "test:slow": [[...vitest, "--mode", "slow"]],
   check: [["scripts/check.mjs"]],
   "check:selftest": [["scripts/check.selftest.mjs"]],
