@@ -172,7 +172,7 @@ describe("Policy", () => {
     })
   )
 
-  it.effect("T11 T12 an answer for another call, or for the same call with other arguments, allows nothing", () =>
+  it.effect("T12 T11 an answer for another call, or for the same call with other arguments, allows nothing", () =>
     Effect.gen(function* () {
       const { batches, provider } = fake(["write"])
       const first = person(once)
